@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_ENGINE_H
+#define WEFT_ENGINE_H
+/*
+ * engine - the MRC protocol as a state machine, and nothing else.
+ *
+ *        weft_post_*()                     weft_poll()
+ *   app -------------> +---------------+ -------------> app
+ *                      | weft_endpoint |
+ *   net -------------> +---------------+ -------------> net
+ *        weft_input(now)                   weft_output(now)
+ *
+ * Time     "now" is nanoseconds since an epoch of the caller's choice, starts above 0 and
+ *          never runs backwards.  The engine reads no clock.
+ * Memory   The caller lends one block at init; all state is carved out of it.  Payload is
+ *          never copied: output points into the sender's memory, input says where received
+ *          bytes belong.
+ * Paths    A path is an EV with a port (= plane).  What address, flow label or SID list an
+ *          EV stands for is the business of whoever puts packets on the wire.
+ * Threads  One thread at a time per endpoint.  No locks, no globals.
+ * Errors   0, or a negative enum weft_error when the *caller* asked for something impossible;
+ *          nothing has changed then.  What peers and networks do wrong is counted
+ *          (weft_stats) and dropped.  A broken invariant aborts, in every build.
+ */
+#include <weft/cc.h>
+#include <weft/proto.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_endpoint; /* one NIC: its QPs, regions, path sets and timers */
+struct weft_qp;       /* one connection; a slot of its endpoint */
+
+enum weft_error {
+	WEFT_EINVAL = -1, /* an argument is out of its range */
+	WEFT_EFULL = -2,  /* no free slot, queue full */
+	WEFT_ESTATE = -3, /* not in this state */
+	WEFT_ENOENT = -4, /* no such object */
+};
+
+enum weft_qp_state { WEFT_QP_RESET, WEFT_QP_INIT, WEFT_QP_RTR, WEFT_QP_RTS, WEFT_QP_ERROR };
+
+enum weft_path_state { /* Figure 5 of the specification; EMPTY is ours: no EV in this slot */
+	WEFT_PATH_EMPTY,
+	WEFT_PATH_GOOD,
+	WEFT_PATH_SKIP,
+	WEFT_PATH_ASSUMED_BAD,
+	WEFT_PATH_DENIED
+};
+
+enum weft_status { /* how a work request or a QP ended; order and meaning of verbs' errors */
+	WEFT_OK,
+	WEFT_FLUSHED,          /* the QP failed or was closed before this was done */
+	WEFT_RETRY_EXCEEDED,   /* the peer did not answer within the retry budget */
+	WEFT_REMOTE_ACCESS,    /* peer: key, bounds or access wrong */
+	WEFT_REMOTE_INVALID,   /* peer: malformed, or too many immediates */
+	WEFT_REMOTE_OPERATION, /* peer: could not go on (no receive posted, unexpected event) */
+	WEFT_LOCAL_NO_RECV,    /* an immediate arrived and no receive was posted */
+	WEFT_LOCAL_PROTOCOL,   /* the peer broke an agreement (WIMM limit, access) */
+	WEFT_CQ_OVERRUN,       /* a completion found its queue full */
+};
+const char *weft_status_name(int status);
+
+/*
+ * Fixed for life.  The first block decides the size of the memory block; counts are powers of
+ * two where marked (2^).  weft_config_default() fills all of it for one 8-plane host.
+ */
+struct weft_config {
+	uint32_t qps;           /* 2^, 1..65536 */
+	uint32_t cqs;           /* 1..65536 */
+	uint32_t regions;       /* 2^, 1..65536 */
+	uint32_t pathsets;      /* 1..65535 */
+	uint32_t paths_per_set; /* active + backup, 1..512 */
+	uint32_t ports;         /* planes, 1..32 */
+	uint32_t sq_depth, rq_depth; /* 2^, per QP, <= 32768 */
+	uint32_t cq_depth;      /* 2^, per CQ */
+	uint32_t window_psns;   /* largest window in either direction: 128..32640 by 128 */
+	uint32_t inflight_pkts; /* sent records shared by all QPs: about 1.5 x bandwidth x delay */
+	uint32_t wimm_max;      /* 2^, immediates parked per QP */
+	uint32_t answers;       /* 2^, queued SACKs, NACKs, ACKs of the endpoint */
+	uint32_t events;        /* 2^, records of the event ring */
+
+	uint32_t mtu_bytes;        /* payload of a full packet, multiple of 4, <= WEFT_MTU_MAX */
+	uint32_t sack_bytes;       /* SACK after this much data (protocol.md 4.1 trigger 1) */
+	uint32_t base_rtt_ns;      /* longest path, idle; timers start from it */
+	uint32_t probe_ns_min;     /* first probe of a bad path: max(4 base_rtt, this) */
+	uint32_t probe_ns_max;     /* its back-off ends here */
+	uint32_t reverse_probe_ns; /* EV-probe period of a set that only receives; 0: never */
+	uint32_t proof_answers;    /* clean answers in a row that bring a path back */
+	uint64_t seed;             /* the only source of randomness */
+};
+void weft_config_default(struct weft_config *config);
+
+/* Paths to one peer, shared by any number of QPs to it. */
+struct weft_pathset_attr {
+	uint32_t peer;
+	const uint32_t *evs;  /* n of them, distinct; copied */
+	const uint8_t *ports; /* the port of each EV, < config.ports */
+	uint32_t n;
+	uint32_t active;      /* how many to spray over; the rest are backups.  0: all */
+	uint32_t active_min;  /* never retire below; 0: max(planes, active / 4) */
+};
+
+enum { WEFT_ACCESS_REMOTE_WRITE = 1 };
+
+struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target state */
+	/* INIT */
+	uint32_t cq_tx, cq_rx;
+	uint32_t pd;            /* protection domain: matches its regions' */
+	uint64_t user;          /* handed back in completions */
+	const struct weft_cc_ops *cc;
+	struct weft_cc_config cc_config;
+	/* RTR: agreed out of band (Table 10-1) */
+	uint32_t peer, peer_qpn, pathset;
+	uint32_t psn_rx;        /* first PSN the peer will send */
+	uint32_t mpr_rx_psns;   /* receive window we promised; multiple of 128 */
+	uint32_t wimm_rx;       /* immediates in flight we promised to park */
+	bool dynamic_mpr;       /* both ends agreed */
+	bool trim_nack_rx;      /* we answer trimmed packets with NACK */
+	/* RTS */
+	uint32_t psn_tx;        /* first PSN we send */
+	uint32_t mpr_tx_psns;   /* the peer's receive window */
+	uint32_t wimm_tx;       /* immediates in flight the peer accepts */
+	uint8_t timeout_exp;    /* ACK timeout 1.024 us * 2^this, 1..24 */
+	uint8_t linear_count;   /* 0..7 expiries at the base interval, then doubling */
+	uint8_t retry_count;    /* 0..25 doubling expiries; 25 = for ever */
+};
+
+struct weft_work { /* one write; data stays untouched until its weft_done */
+	uint64_t id, remote_va;
+	const void *data; /* may be NULL in a simulation */
+	uint32_t len_bytes, rkey, imm;
+	bool has_imm;
+	bool silent;      /* no completion unless it fails */
+};
+
+enum weft_done_kind { WEFT_DONE_WRITE, WEFT_DONE_RECV_IMM };
+
+struct weft_done {
+	uint64_t id;      /* of the work, or of the consumed receive */
+	uint64_t user;    /* of the QP */
+	uint32_t qpn, len_bytes, imm;
+	uint8_t kind;     /* enum weft_done_kind */
+	uint8_t status;   /* enum weft_status */
+};
+
+/* Where received bytes belong; len_bytes 0: nothing to move. */
+struct weft_place {
+	void *to;
+	const void *from;
+	size_t len_bytes;
+};
+
+/* Bytes to lend for this configuration; 0: the configuration is impossible. */
+size_t weft_endpoint_size(const struct weft_config *config);
+/* block: weft_endpoint_size() bytes, 64-byte aligned, content does not matter. */
+int weft_endpoint_init(struct weft_endpoint **ep, void *block, const struct weft_config *config);
+
+/*
+ * A datapath is a loop over these three.  Move the bytes of places[0..n) before the next
+ * weft_output() or weft_poll(): acknowledgements and completions that depend on them are held
+ * back until then.  weft_output() first fires every timer due at now, then fills pkts with
+ * what may leave by the ports in the bit mask ports_free; call it by weft_next_timeout(), when a
+ * port frees up, after weft_input() and weft_post_*(), and again while it fills the array.
+ */
+void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now,
+		struct weft_place places[]);
+size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
+		   uint32_t ports_free, uint64_t now);
+uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle */
+
+/* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */
+int weft_post_write(struct weft_qp *qp, const struct weft_work *work);
+int weft_post_recv(struct weft_qp *qp, uint64_t id);
+size_t weft_poll(struct weft_endpoint *ep, uint32_t cq, struct weft_done done[], size_t max);
+
+/*
+ * Control.  Slow path: may scan, never blocks.  A QP goes RESET (a free slot) -> INIT (open)
+ * -> RTR -> RTS -> ERROR -> close.  Moving to ERROR flushes; RTR starts to accept packets.
+ */
+int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *attr,
+		      uint32_t *set);
+int weft_pathset_close(struct weft_endpoint *ep, uint32_t set); /* ESTATE: QPs use it */
+int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **qp);
+int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
+		 uint64_t now);
+void weft_qp_close(struct weft_qp *qp); /* flushes silently; the slot is free again */
+struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: none */
+/* salt: secret random bits that make the key unguessable; key goes to the peer. */
+int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
+		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
+int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
+/* The controller's word about a path: GOOD allows, DENIED forbids, ASSUMED_BAD retires. */
+int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum weft_path_state to,
+		   uint64_t now);
+/* Own port changed (carrier, administrator): paths move at once, peers are told. */
+int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now);
+/* Change the window we promise from now on (dynamic MPR only); multiple of 128. */
+int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns);
+/* Ask the peer to shrink its window by penalty / 128 (section 7.5.1); 0 restores it. */
+int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty);
+
+/*
+ * Endpoint operations on behalf of a controller: probe one path, or announce ports again.
+ * The answer, or its absence, comes out of weft_poll_probe().
+ */
+struct weft_probe_done {
+	uint32_t set, ev, rtt_ns; /* rtt_ns 0: no answer in time */
+	uint32_t cookie;
+};
+int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t cookie,
+		    uint64_t now);
+size_t weft_poll_probe(struct weft_endpoint *ep, struct weft_probe_done done[], size_t max);
+
+/* Eyes.  All counters only grow. */
+struct weft_counters {
+	uint64_t tx_data_pkts, tx_data_bytes, tx_rtx_pkts, rx_data_pkts, rx_data_bytes;
+	uint64_t tx_sack, rx_sack, tx_nack, rx_nack, tx_ack, rx_ack, tx_probe, rx_probe;
+	uint64_t tx_ep_request, rx_ep_request, tx_ep_response, rx_ep_response;
+	uint64_t lost_fifo, lost_reorder, lost_timer, lost_nack, lost_port; /* by what told us */
+	uint64_t timeouts, tail_probes, spurious, rx_ce, rx_trimmed, rx_duplicate;
+	uint64_t paths_retired, paths_revived, planes_suspected;
+	uint64_t no_records; /* sending paused: inflight_pkts too small */
+	uint64_t drops[WEFT_DROP_COUNT];
+};
+const struct weft_counters *weft_stats(const struct weft_endpoint *ep);
+/* Generic view of the counters for exporters: name of field i, NULL past the end. */
+const char *weft_counter_name(unsigned i);
+uint64_t weft_counter_value(const struct weft_counters *c, unsigned i);
+
+struct weft_qp_info {
+	uint32_t qpn, peer, peer_qpn, pathset;
+	enum weft_qp_state state;
+	enum weft_status status;  /* why ERROR */
+	uint32_t psn_next, psn_unacked, psn_cack; /* to send; oldest unacked; received up to */
+	uint32_t inflight_bytes, mpr_tx_psns, sq_used, rq_used;
+	uint32_t rtt_ns, rtt_min_ns, reorder_ns, timeouts_in_row;
+	struct weft_cc_report cc;
+};
+void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info);
+
+struct weft_path_info {
+	uint32_t ev, rtt_ns;
+	uint8_t port;
+	uint8_t state;    /* enum weft_path_state */
+	bool active;      /* in the rotation; else a backup */
+	uint8_t losses_in_row;
+	uint32_t sent, acked, marked, lost; /* packets, modulo 2^32 */
+	uint64_t changed_ns;
+};
+/* index: 0 .. paths of the set - 1; ENOENT past the end. */
+int weft_path_info(const struct weft_endpoint *ep, uint32_t set, uint32_t index,
+		   struct weft_path_info *info);
+struct weft_set_info {
+	uint32_t peer, paths, active;
+	uint32_t own_ports, peer_ports, suspect_planes; /* bit masks, bit n = port n from 0 */
+};
+int weft_set_info(const struct weft_endpoint *ep, uint32_t set, struct weft_set_info *info);
+
+/* Copies events with sequence number >= *seq, oldest first; *seq moves on.  Lost ones are skipped. */
+size_t weft_events(const struct weft_endpoint *ep, uint64_t *seq, struct weft_event events[],
+		   size_t max);
+void weft_check(const struct weft_endpoint *ep); /* walks every invariant; aborts on a broken one */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_ENGINE_H */
