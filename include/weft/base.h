@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_BASE_H
+#define WEFT_BASE_H
+/*
+ * base - what C forgot, and nothing about networks.
+ *
+ * Time     None.
+ * Memory   Lent by the caller; nothing here allocates.
+ * Threads  Pure functions, or one thread per object.  The panic hook is the one global: set it before threads start.
+ * Errors   A false WEFT_ASSERT ends the program, in every build.
+ */
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_CACHE_LINE_BYTES 64u
+#define WEFT_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+/* Both arguments are evaluated twice: pass values, not calls. */
+#define WEFT_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define WEFT_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* to: a power of two, of at least the width of n. */
+#define WEFT_ALIGN_UP(n, to) (((n) + ((to)-1)) & ~((to)-1))
+#define WEFT_DIV_UP(n, by) (((n) + ((by)-1)) / (by))
+#define WEFT_CACHE_ALIGNED __attribute__((aligned(64)))
+#define WEFT_MUST_CHECK __attribute__((warn_unused_result))
+#define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- assertions ---- */
+
+#define WEFT_ASSERT(expr) (WEFT_LIKELY(expr) ? (void)0 : weft_panic(__FILE__, __LINE__, #expr))
+
+/* May dump state and print; if it returns, the program traps anyway.  May leave by longjmp (tests do). */
+typedef void weft_panic_fn(const char *file, int line, const char *expr);
+
+/* Returns the hook that was set before; NULL for none (the start: trap without a word). */
+weft_panic_fn *weft_panic_hook(weft_panic_fn *hook);
+void weft_panic(const char *file, int line, const char *expr) __attribute__((noreturn, cold));
+
+/* ---- bits ---- */
+
+static inline unsigned weft_popcount64(uint64_t bits)
+{
+	return (unsigned)__builtin_popcountll(bits);
+}
+
+/* Index of the lowest set bit; 64 where there is none. */
+static inline unsigned weft_ctz64(uint64_t bits)
+{
+	return bits ? (unsigned)__builtin_ctzll(bits) : 64;
+}
+
+/* Zero bits above the highest set bit; 64 where there is none. */
+static inline unsigned weft_clz64(uint64_t bits)
+{
+	return bits ? (unsigned)__builtin_clzll(bits) : 64;
+}
+
+static inline bool weft_is_pow2(uint64_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* The smallest power of two that is at least n; n <= 2^63, and 1 for 0. */
+static inline uint64_t weft_pow2_up(uint64_t n)
+{
+	return n < 2 ? 1 : UINT64_C(1) << (64 - weft_clz64(n - 1));
+}
+
+/* ---- random numbers: the same sequence for the same seed on every machine ---- */
+
+struct weft_rng {
+	uint64_t s[4];
+};
+
+void weft_rng_seed(struct weft_rng *rng, uint64_t seed); /* any seed, zero too */
+uint64_t weft_rng_u64(struct weft_rng *rng);
+uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n);                /* even over [0, n); n > 0 */
+uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi); /* even over [lo, hi], lo <= hi */
+/* True num times out of den; num <= den, den > 0.  Ratios, not floats: exact, and alike everywhere. */
+bool weft_rng_chance(struct weft_rng *rng, uint64_t num, uint64_t den);
+
+/* ---- histogram: counts of values in buckets 1/16 wide of their size, so a percentile is at most 6.25 % off ---- */
+
+#define WEFT_HIST_SUB_BITS 4
+#define WEFT_HIST_BUCKETS ((64 - WEFT_HIST_SUB_BITS + 1) << WEFT_HIST_SUB_BITS)
+
+struct weft_hist {
+	uint64_t n;        /* values added */
+	uint64_t min, max; /* exact; UINT64_MAX and 0 while empty */
+	uint64_t sum;      /* wraps */
+	uint64_t buckets[WEFT_HIST_BUCKETS];
+};
+
+void weft_hist_init(struct weft_hist *hist);
+void weft_hist_add(struct weft_hist *hist, uint64_t value);
+/* The value that num/den of all values do not exceed, rounded up to its bucket's end but never past the exact
+ * maximum; num/den 0 is the minimum, 1 the maximum.  0 while empty.
+ */
+uint64_t weft_hist_quantile(const struct weft_hist *hist, uint64_t num, uint64_t den);
+void weft_hist_merge(struct weft_hist *into, const struct weft_hist *from);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+
+TEST(weft_ctz64__and_clz64_know_the_empty_word)
+{
+	CHECK_EQ(weft_ctz64(0), 64);
+	CHECK_EQ(weft_clz64(0), 64);
+	for (unsigned i = 0; i < 64; i++) {
+		CHECK_EQ(weft_ctz64(UINT64_C(1) << i), i);
+		CHECK_EQ(weft_clz64(UINT64_C(1) << i), 63 - i);
+		CHECK_EQ(weft_popcount64(UINT64_MAX >> i), 64 - i);
+	}
+}
+
+TEST(weft_is_pow2__knows_its_edges)
+{
+	CHECK(!weft_is_pow2(0));
+	CHECK(weft_is_pow2(1));
+	CHECK(!weft_is_pow2(3));
+	CHECK(weft_is_pow2(UINT64_C(1) << 63));
+	CHECK(!weft_is_pow2(UINT64_MAX));
+}
+
+TEST(weft_pow2_up__rounds_up)
+{
+	static const uint64_t rows[][2] = { { 0, 1 }, { 1, 1 }, { 2, 2 }, { 3, 4 }, { 4, 4 }, { 5, 8 }, { 1025, 2048 },
+		{ UINT64_C(1) << 63, UINT64_C(1) << 63 } };
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK_EQ(weft_pow2_up(rows[i][0]), rows[i][1]);
+}
+
+TEST(weft_align_up__and_div_up_round_up)
+{
+	CHECK_EQ(WEFT_ALIGN_UP(0, 64), 0);
+	CHECK_EQ(WEFT_ALIGN_UP(1, 64), 64);
+	CHECK_EQ(WEFT_ALIGN_UP(64, 64), 64);
+	CHECK_EQ(WEFT_DIV_UP(9, 4), 3);
+	CHECK_EQ(WEFT_DIV_UP(8, 4), 2);
+}
