@@ -88,6 +88,15 @@ function(weft_bench path)
 	set_property(GLOBAL APPEND PROPERTY WEFT_BENCHES ${target})
 endfunction()
 
+# weft_kit(FILE...)   what the programs share: the library `tools`, from tools/, with its unit tests in tests/unit/tools.
+function(weft_kit)
+	list(TRANSFORM ARGN PREPEND tools/ OUTPUT_VARIABLE sources)
+	add_library(tools STATIC ${sources})
+	_weft_compile(tools ${WEFT_WARNINGS} -D_GNU_SOURCE)
+	target_include_directories(tools PUBLIC ${CMAKE_SOURCE_DIR}/tools)
+	target_link_libraries(tools PUBLIC base m)
+endfunction()
+
 # weft_tool(NAME "rooms" FILE...)   a program from tools/, left in the build folder itself.
 function(weft_tool name rooms)
 	set(sources "")
