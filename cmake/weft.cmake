@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The whole build vocabulary.  CMakeLists.txt uses these words and no other CMake, so that a room reads as one row
-# of a table: its name, what it may use, its files.  The same rows feed the shape tests (rooms.txt), so a rule about
-# rooms is written once.  No globbing: a file that no row names is reported by the tidy test, not built by accident.
+# The whole build vocabulary.  CMakeLists.txt uses these words and no other CMake, so that a room
+# reads as one row of a table: its name, what it may use, its files.  The same rows feed the shape
+# tests through build/PRESET/rooms.txt, so a rule about rooms is written once.  No globbing: a file
+# that no row names is reported by the tidy test instead of being built by accident.
 
-set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
-	-Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough)
+set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+	-Wold-style-definition -Wpointer-arith -Wwrite-strings -Wundef -Wvla -Wformat=2
+	-Wimplicit-fallthrough)
 # Tests and benchmarks trade in literals; conversions there hide nothing worth a cast.
-set(WEFT_WARNINGS_TEST ${WEFT_WARNINGS} -Wno-conversion -Wno-sign-conversion -Wno-missing-prototypes)
-# -ffp-contract=off: a fused multiply-add rounds differently, and a seed must mean the same on every machine.
+set(WEFT_WARNINGS_TEST ${WEFT_WARNINGS} -Wno-conversion -Wno-sign-conversion
+	-Wno-missing-prototypes)
+# A fused multiply-add rounds differently, and a seed must mean the same on every machine.
 set(WEFT_FLAGS -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
 set(WEFT_GNU_ROOMS net lab) # may ask the C library for more than C11
+get_filename_component(WEFT_PRESET ${CMAKE_BINARY_DIR} NAME)
 
-set_property(GLOBAL PROPERTY WEFT_ROOMS "")
-set_property(GLOBAL PROPERTY WEFT_FREE "")
+# One line of rooms.txt: kind and fields, separated by bars.
+function(_weft_note)
+	list(JOIN ARGN "|" line)
+	set_property(GLOBAL APPEND_STRING PROPERTY WEFT_NOTES "${line}\n")
+endfunction()
+
+# Test names end in the preset, because `make test` runs several builds under one ctest.
+function(_weft_test name label)
+	add_test(NAME ${name}@${WEFT_PRESET} COMMAND ${ARGN})
+	set_tests_properties(${name}@${WEFT_PRESET} PROPERTIES LABELS "${label}"
+		SKIP_RETURN_CODE 77 TIMEOUT 120)
+endfunction()
 
 function(_weft_compile target)
 	target_compile_options(${target} PRIVATE ${WEFT_FLAGS} ${ARGN})
@@ -22,73 +36,119 @@ endfunction()
 
 function(_weft_program target room)
 	_weft_compile(${target} ${WEFT_WARNINGS_TEST} -D_GNU_SOURCE)
-	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src/${room})
+	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests
+		${CMAKE_SOURCE_DIR}/src/${room})
 	target_link_libraries(${target} PRIVATE ${room} ${ARGN})
 endfunction()
 
-# weft_room(NAME "rooms it may use" FILE...)   sources lie in src/NAME; a .h or .def is a further public header in
-# include/weft (NAME.h itself needs no mention); pkg:LIB asks for a library through pkg-config.
-function(weft_room name deps)
-	set(sources "")
-	set(headers ${name}.h)
+# Sorts a row's words into VAR_packages (pkg:NAME), VAR_headers (*.h, *.def) and VAR_sources.
+function(_weft_sort var folder)
 	set(packages "")
-	foreach(file IN LISTS ARGN)
-		if(file MATCHES "^pkg:(.*)")
+	set(headers "")
+	set(sources "")
+	foreach(word IN LISTS ARGN)
+		if(word MATCHES "^pkg:(.*)")
 			list(APPEND packages ${CMAKE_MATCH_1})
-		elseif(file MATCHES "\\.(h|def)$")
-			list(APPEND headers ${file})
+		elseif(word MATCHES "\\.(h|def)$")
+			list(APPEND headers ${word})
 		else()
-			list(APPEND sources src/${name}/${file})
+			list(APPEND sources ${folder}/${word})
 		endif()
 	endforeach()
-	add_library(${name} STATIC ${sources})
-	_weft_compile(${name} ${WEFT_WARNINGS})
-	target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/${name})
-	target_link_libraries(${name} PUBLIC ${deps})
-	if(name IN_LIST WEFT_GNU_ROOMS)
-		target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
-	endif()
-	weft_packages(${name} ${packages})
-	list(JOIN deps " " deps)
-	list(JOIN headers " " headers)
-	list(JOIN sources " " sources)
-	set_property(GLOBAL APPEND PROPERTY WEFT_ROOMS "${name}|${deps}|${headers}|${sources}")
+	set(${var}_packages "${packages}" PARENT_SCOPE)
+	set(${var}_headers "${headers}" PARENT_SCOPE)
+	set(${var}_sources "${sources}" PARENT_SCOPE)
 endfunction()
 
-function(weft_packages target)
+function(_weft_packages target)
 	foreach(package IN LISTS ARGN)
 		pkg_check_modules(pkg_${package} REQUIRED QUIET IMPORTED_TARGET ${package})
 		target_link_libraries(${target} PUBLIC PkgConfig::pkg_${package})
 	endforeach()
 endfunction()
 
-# weft_freestanding(ROOM...)   may need nothing from outside but weft_* and mem{cpy,set,move,cmp}; a shape test.
-function(weft_freestanding)
-	set_property(GLOBAL APPEND PROPERTY WEFT_FREE ${ARGN})
+# weft_room(NAME "rooms it may use" WORD...)
+# Sources lie in src/NAME.  A .h or .def names a further public header in include/weft (NAME.h needs
+# no mention); pkg:LIB asks for a library through pkg-config.
+function(weft_room name deps)
+	_weft_sort(row src/${name} ${ARGN})
+	add_library(${name} STATIC ${row_sources})
+	set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C) # a room may be headers only
+	_weft_compile(${name} ${WEFT_WARNINGS})
+	target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/${name})
+	target_link_libraries(${name} PUBLIC ${deps})
+	if(name IN_LIST WEFT_GNU_ROOMS)
+		target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
+	endif()
+	_weft_packages(${name} ${row_packages})
+	string(JOIN " " headers ${name}.h ${row_headers})
+	string(JOIN " " sources ${row_sources})
+	string(JOIN " " may ${deps})
+	_weft_note(room ${name} "${may}" "${headers}" "${sources}")
+	set_property(GLOBAL APPEND PROPERTY WEFT_ROOMS ${name})
 endfunction()
 
-# weft_unit(ROOM/FILE [MORE_LIBS...])   tests/unit/ROOM/FILE_test.c; may include the room's "local.h".
+# weft_freestanding(ROOM...)
+# These need nothing from outside but weft_* and mem{cpy,set,move,cmp}; a shape test holds them to it.
+function(weft_freestanding)
+	foreach(room IN LISTS ARGN)
+		_weft_note(free ${room})
+	endforeach()
+endfunction()
+
+# weft_unit(ROOM/FILE [MORE_LIBS...])
+# Builds tests/unit/ROOM/FILE_test.c, which may include the room's "local.h"; ctest label "unit".
 function(weft_unit path)
-	string(REPLACE "/" ";" parts ${path})
-	list(GET parts 0 room)
+	_weft_note(unit unit/${path})
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	string(REGEX REPLACE "/.*" "" room ${path})
 	string(REPLACE "/" "_" target unit_${path})
 	add_executable(${target} tests/unit/${path}_test.c)
 	_weft_program(${target} ${room} ${ARGN})
-	add_test(NAME unit/${path} COMMAND ${target})
-	set_tests_properties(unit/${path} PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT 120)
+	_weft_test(unit/${path} unit ${target})
 endfunction()
 
-# weft_bench(ROOM/FILE [MORE_LIBS...])   bench/ROOM/FILE_bench.c; `make bench` runs them all.
+# weft_fuzz(NAME ROOM [MORE_LIBS...])
+# tests/fuzz/NAME.c defines LLVMFuzzerTestOneInput.  Under libFuzzer (preset fuzz) it searches for
+# ten seconds from its corpus, tests/fuzz/corpus/NAME; everywhere else a plain main replays the
+# corpus.  The target named canary must fail.
+function(weft_fuzz name room)
+	set(must_fail "")
+	if(name STREQUAL canary)
+		set(must_fail must-fail)
+	endif()
+	set(corpus ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+	if(WEFT_LIBFUZZER)
+		add_executable(fuzz_${name} tests/fuzz/${name}.c)
+		target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+		_weft_test(fuzz/${name} fuzz ${CMAKE_SOURCE_DIR}/tests/fuzz/smoke.sh
+			$<TARGET_FILE:fuzz_${name}> ${corpus} ${must_fail})
+	elseif(must_fail)
+		return() # nothing to replay: the search is what is tested
+	else()
+		add_executable(fuzz_${name} tests/fuzz/${name}.c tests/fuzz/replay.c)
+		_weft_test(fuzz/${name} fuzz fuzz_${name} ${corpus})
+	endif()
+	_weft_program(fuzz_${name} ${room} ${ARGN})
+endfunction()
+
+# weft_bench(ROOM/FILE [MORE_LIBS...])
+# Builds bench/ROOM/FILE_bench.c; `make bench` runs what lies in build/release/bench.
 function(weft_bench path)
-	string(REPLACE "/" ";" parts ${path})
-	list(GET parts 0 room)
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	string(REGEX REPLACE "/.*" "" room ${path})
 	string(REPLACE "/" "_" target bench_${path})
 	add_executable(${target} bench/${path}_bench.c)
+	set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY bench)
 	_weft_program(${target} ${room} ${ARGN})
-	set_property(GLOBAL APPEND PROPERTY WEFT_BENCHES ${target})
 endfunction()
 
-# weft_kit(FILE...)   what the programs share: the library `tools`, from tools/, with its unit tests in tests/unit/tools.
+# weft_kit(FILE...)
+# What the programs share: the library "tools" from tools/, with its tests in tests/unit/tools.
 function(weft_kit)
 	list(TRANSFORM ARGN PREPEND tools/ OUTPUT_VARIABLE sources)
 	add_library(tools STATIC ${sources})
@@ -97,20 +157,58 @@ function(weft_kit)
 	target_link_libraries(tools PUBLIC base m)
 endfunction()
 
-# weft_tool(NAME "rooms" FILE...)   a program from tools/, left in the build folder itself.
+# weft_tool(NAME "rooms" WORD...)
+# A program from tools/, left in the build folder itself.
 function(weft_tool name rooms)
-	set(sources "")
-	set(packages "")
-	foreach(file IN LISTS ARGN)
-		if(file MATCHES "^pkg:(.*)")
-			list(APPEND packages ${CMAKE_MATCH_1})
-		else()
-			list(APPEND sources tools/${file})
-		endif()
-	endforeach()
-	add_executable(${name}_program ${sources})
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	_weft_sort(row tools ${ARGN})
+	add_executable(${name}_program ${row_sources})
 	set_target_properties(${name}_program PROPERTIES OUTPUT_NAME ${name})
 	_weft_compile(${name}_program ${WEFT_WARNINGS} -D_GNU_SOURCE)
+	target_include_directories(${name}_program PRIVATE ${CMAKE_SOURCE_DIR}/tools)
 	target_link_libraries(${name}_program PRIVATE ${rooms})
-	weft_packages(${name}_program ${packages})
+	_weft_packages(${name}_program ${row_packages})
+endfunction()
+
+# weft_script(NAME LABEL COMMAND...)
+# A test that is a script or a program with arguments; 77 means skipped.
+function(weft_script name label)
+	if(NOT WEFT_LIBFUZZER)
+		_weft_test(${name} ${label} ${ARGN})
+	endif()
+endfunction()
+
+# weft_shape()
+# The rules of the house, as tests; once, in the daily build.  Comes last: it needs the whole table.
+function(weft_shape)
+	get_property(notes GLOBAL PROPERTY WEFT_NOTES)
+	file(WRITE ${CMAKE_BINARY_DIR}/rooms.txt "${notes}")
+	if(NOT WEFT_PRESET STREQUAL dev)
+		return()
+	endif()
+	add_executable(tidy tests/shape/tidy.c)
+	_weft_program(tidy base)
+	set(shape ${CMAKE_SOURCE_DIR}/tests/shape)
+	set(tree ${CMAKE_BINARY_DIR}/rooms.txt ${CMAKE_SOURCE_DIR})
+	_weft_test(shape/tidy shape tidy ${tree})
+	_weft_test(shape/layers shape ${shape}/layers.sh ${tree})
+	_weft_test(shape/freestanding shape ${shape}/freestanding.sh ${tree} ${CMAKE_C_COMPILER})
+	_weft_test(shape/headers shape ${shape}/headers.sh ${tree})
+	get_property(rooms GLOBAL PROPERTY WEFT_ROOMS)
+	list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
+	_weft_test(shape/symbols shape ${shape}/symbols.sh ${tree} ${archives})
+	_weft_test(shape/can_fail/tidy shape ${shape}/self_test.sh ${shape}/fixtures/tidy
+		$<TARGET_FILE:tidy>)
+	_weft_test(shape/can_fail/layers shape ${shape}/self_test.sh ${shape}/fixtures/layers
+		${shape}/layers.sh)
+	_weft_test(shape/can_fail/freestanding shape ${shape}/self_test.sh
+		${shape}/fixtures/freestanding ${shape}/freestanding.sh ${CMAKE_C_COMPILER})
+	_weft_test(shape/can_fail/headers shape ${shape}/self_test.sh ${shape}/fixtures/headers
+		${shape}/headers.sh)
+	add_library(fixture_one STATIC tests/shape/fixtures/symbols/one.c)
+	add_library(fixture_two STATIC tests/shape/fixtures/symbols/two.c)
+	_weft_test(shape/can_fail/symbols shape ${shape}/self_test.sh ${shape}/fixtures/symbols
+		${shape}/symbols.sh $<TARGET_FILE:fixture_one> $<TARGET_FILE:fixture_two>)
 endfunction()

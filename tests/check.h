@@ -4,9 +4,10 @@
 /*
  * check - a test program in one header: TEST(function__what_happens) { CHECK(...); }
  *
- * A failed CHECK prints file, line, test and values, and the test goes on (table rows all get their say); a failed
- * REQUIRE leaves the test.  A broken WEFT_ASSERT fails the test that met it; CHECK_PANICS wants one.  SKIP leaves the
- * program with 77, which ctest reports as skipped.  `./test part-of-a-name` runs only those.
+ * A failed CHECK prints file, line, test and values, and the test goes on (table rows all get their
+ * say); a failed REQUIRE leaves the test.  A broken WEFT_ASSERT fails the test that met it;
+ * CHECK_PANICS wants one.  SKIP leaves the program with 77, which ctest reports as skipped.
+ * `./test part-of-a-name` runs only those.
  */
 #include <weft/base.h>
 
@@ -28,61 +29,67 @@ static unsigned check_failures, check_run;
 static jmp_buf check_leave, check_panic;
 static volatile bool check_panic_wanted;
 
-#define TEST(function)                                                                                                 \
-	static void function(void);                                                                                    \
-	static struct check_test test_##function = { #function, function, NULL };                                      \
-	__attribute__((constructor)) static void register_##function(void)                                             \
-	{                                                                                                              \
-		*check_last = &test_##function;                                                                        \
-		check_last = &test_##function.next;                                                                    \
-	}                                                                                                              \
+#define TEST(function)                                                                             \
+	static void function(void);                                                                \
+	static struct check_test test_##function = { #function, function, NULL };                  \
+	__attribute__((constructor)) static void register_##function(void)                         \
+	{                                                                                          \
+		*check_last = &test_##function;                                                    \
+		check_last = &test_##function.next;                                                \
+	}                                                                                          \
 	static void function(void)
 
-#define CHECK_FAIL(...)                                                                                                \
-	(check_failures++, fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, check_name),                             \
-	 fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), (void)0)
+#define CHECK_FAIL(...)                                                                            \
+	(check_failures++, fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, check_name),         \
+		fprintf(stderr, __VA_ARGS__), fputc('\n', stderr), (void)0)
 #define CHECK(expr) ((expr) ? (void)0 : CHECK_FAIL("%s", #expr))
 #define REQUIRE(expr) ((expr) ? (void)0 : (CHECK_FAIL("%s", #expr), longjmp(check_leave, 1)))
 /* Integers, enums and bools only: the 0 | refuses floats and pointers. */
-#define CHECK_EQ(got, want) check_eq(__FILE__, __LINE__, #got, (uint64_t)(0 | (got)), (uint64_t)(0 | (want)))
+#define CHECK_EQ(got, want)                                                                        \
+	check_eq(__FILE__, __LINE__, #got, (uint64_t)(0 | (got)), (uint64_t)(0 | (want)))
 #define CHECK_STR(got, want) check_str(__FILE__, __LINE__, #got, got, want)
 #define CHECK_MEM(got, want, len) check_mem(__FILE__, __LINE__, #got, got, want, len)
-#define CHECK_NEAR(got, want, by)                                                                                      \
-	((got) - (want) <= (by) && (want) - (got) <= (by)                                                              \
-		 ? (void)0                                                                                             \
-		 : CHECK_FAIL("%s is %g, want %g +- %g", #got, (double)(got), (double)(want), (double)(by)))
-#define CHECK_PANICS(statement)                                                                                        \
-	do {                                                                                                           \
-		check_panic_wanted = true;                                                                             \
-		weft_panic_hook(check_on_panic);                                                                       \
-		if (!setjmp(check_panic)) {                                                                            \
-			statement;                                                                                     \
-			CHECK_FAIL("no panic: %s", #statement);                                                        \
-		}                                                                                                      \
-		check_panic_wanted = false;                                                                            \
-		weft_panic_hook(check_on_panic);                                                                       \
+#define CHECK_NEAR(got, want, by)                                                                  \
+	((got) - (want) <= (by) && (want) - (got) <= (by)                                          \
+			? (void)0                                                                  \
+			: CHECK_FAIL("%s is %g, want %g +- %g", #got, (double)(got),               \
+				  (double)(want), (double)(by)))
+#define CHECK_PANICS(statement)                                                                    \
+	do {                                                                                       \
+		check_panic_wanted = true;                                                         \
+		weft_panic_hook(check_on_panic);                                                   \
+		if (!setjmp(check_panic)) {                                                        \
+			statement;                                                                 \
+			CHECK_FAIL("no panic: %s", #statement);                                    \
+		}                                                                                  \
+		check_panic_wanted = false;                                                        \
+		weft_panic_hook(check_on_panic);                                                   \
 	} while (0)
 #define SKIP(why) (fprintf(stderr, "%s: skipped: %s\n", check_name, why), exit(77))
 
-static inline void check_eq(const char *file, int line, const char *what, uint64_t got, uint64_t want)
+static inline void check_eq(
+	const char *file, int line, const char *what, uint64_t got, uint64_t want)
 {
 	if (got == want)
 		return;
 	check_failures++;
-	fprintf(stderr, "%s:%d: %s: %s is %" PRId64 " (0x%" PRIx64 "), want %" PRId64 " (0x%" PRIx64 ")\n", file, line,
-		check_name, what, (int64_t)got, got, (int64_t)want, want);
+	fprintf(stderr,
+		"%s:%d: %s: %s is %" PRId64 " (0x%" PRIx64 "), want %" PRId64 " (0x%" PRIx64 ")\n",
+		file, line, check_name, what, (int64_t)got, got, (int64_t)want, want);
 }
 
-static inline void check_str(const char *file, int line, const char *what, const char *got, const char *want)
+static inline void check_str(
+	const char *file, int line, const char *what, const char *got, const char *want)
 {
 	if (got && want ? !strcmp(got, want) : got == want)
 		return;
 	check_failures++;
-	fprintf(stderr, "%s:%d: %s: %s is\n  \"%s\", want\n  \"%s\"\n", file, line, check_name, what, got ? got : "(null)",
-		want ? want : "(null)");
+	fprintf(stderr, "%s:%d: %s: %s is\n  \"%s\", want\n  \"%s\"\n", file, line, check_name,
+		what, got ? got : "(null)", want ? want : "(null)");
 }
 
-static inline void check_mem(const char *file, int line, const char *what, const void *got, const void *want, size_t len)
+static inline void check_mem(
+	const char *file, int line, const char *what, const void *got, const void *want, size_t len)
 {
 	const uint8_t *g = (const uint8_t *)got, *w = (const uint8_t *)want;
 
@@ -90,8 +97,8 @@ static inline void check_mem(const char *file, int line, const char *what, const
 		if (g[i] == w[i])
 			continue;
 		check_failures++;
-		fprintf(stderr, "%s:%d: %s: %s differs at byte %zu of %zu: %02x, want %02x\n", file, line, check_name, what,
-			i, len, g[i], w[i]);
+		fprintf(stderr, "%s:%d: %s: %s differs at byte %zu of %zu: %02x, want %02x\n", file,
+			line, check_name, what, i, len, g[i], w[i]);
 		return;
 	}
 }

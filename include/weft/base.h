@@ -6,7 +6,7 @@
  *
  * Time     None.
  * Memory   Lent by the caller; nothing here allocates.
- * Threads  Pure functions, or one thread per object.  The panic hook is the one global: set it before threads start.
+ * Threads  One at a time per object.  The panic hook is the one global: set it before they start.
  * Errors   A false WEFT_ASSERT ends the program, in every build.
  */
 #include <assert.h>
@@ -35,7 +35,7 @@ extern "C" {
 
 #define WEFT_ASSERT(expr) (WEFT_LIKELY(expr) ? (void)0 : weft_panic(__FILE__, __LINE__, #expr))
 
-/* May dump state and print; if it returns, the program traps anyway.  May leave by longjmp (tests do). */
+/* May dump state and print; if it returns, the program traps anyway.  Tests leave by longjmp. */
 typedef void weft_panic_fn(const char *file, int line, const char *expr);
 
 /* Returns the hook that was set before; NULL for none (the start: trap without a word). */
@@ -80,12 +80,13 @@ struct weft_rng {
 
 void weft_rng_seed(struct weft_rng *rng, uint64_t seed); /* any seed, zero too */
 uint64_t weft_rng_u64(struct weft_rng *rng);
-uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n);                /* even over [0, n); n > 0 */
-uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi); /* even over [lo, hi], lo <= hi */
-/* True num times out of den; num <= den, den > 0.  Ratios, not floats: exact, and alike everywhere. */
+uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n); /* even over [0, n); n > 0 */
+/* Even over [lo, hi]; lo <= hi. */
+uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi);
+/* True num times out of den; num <= den, den > 0.  Ratios and not floats: alike everywhere. */
 bool weft_rng_chance(struct weft_rng *rng, uint64_t num, uint64_t den);
 
-/* ---- histogram: counts of values in buckets 1/16 wide of their size, so a percentile is at most 6.25 % off ---- */
+/* ---- histogram: buckets a sixteenth of their value wide, so a quantile is at most 6.25 % off ---- */
 
 #define WEFT_HIST_SUB_BITS 4
 #define WEFT_HIST_BUCKETS ((64 - WEFT_HIST_SUB_BITS + 1) << WEFT_HIST_SUB_BITS)
@@ -99,8 +100,8 @@ struct weft_hist {
 
 void weft_hist_init(struct weft_hist *hist);
 void weft_hist_add(struct weft_hist *hist, uint64_t value);
-/* The value that num/den of all values do not exceed, rounded up to its bucket's end but never past the exact
- * maximum; num/den 0 is the minimum, 1 the maximum.  0 while empty.
+/* The value that num/den of all values do not exceed, rounded up to its bucket's end but never past
+ * the exact maximum; num/den 0 is the minimum, 1 the maximum.  0 while empty.
  */
 uint64_t weft_hist_quantile(const struct weft_hist *hist, uint64_t num, uint64_t den);
 void weft_hist_merge(struct weft_hist *into, const struct weft_hist *from);

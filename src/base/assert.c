@@ -2,10 +2,11 @@
 /*
  * assert - what happens when we were wrong.
  *
- * Assertions stay on in release: random testing finds bugs only where something notices, and a transport that goes on
- * after a broken invariant writes into somebody's memory.  The hook is a pointer set at run time rather than a weak
- * symbol: weak symbols in archives are chosen by link order, and a test needs to set and restore its own hook.  The
- * end is a trap instruction and not abort(), which a freestanding room does not have.
+ * Assertions stay on in release: random testing finds bugs only where something notices, and a
+ * transport that goes on after a broken invariant writes into somebody's memory.  The hook is a
+ * pointer set at run time rather than a weak symbol: weak symbols in archives are chosen by link
+ * order, and a test needs to set and restore its own hook.  The end is a trap instruction and not
+ * abort(), which a freestanding room does not have.
  */
 #include <weft/base.h>
 

@@ -2,10 +2,11 @@
 /*
  * hist - how long things took, in constant memory.
  *
- * Log-linear buckets, as in HdrHistogram: below 16 every value has its own, above that each power of two is cut into
- * 16.  The relative error is bounded for any unit and any range, two histograms merge by addition, and adding costs a
- * count-leading-zeros and an increment, so it can sit beside a packet.  A sketch (t-digest) would be smaller, but its
- * answer depends on the order of arrival, and ours must not.
+ * Log-linear buckets, as in HdrHistogram: below 16 every value has its own, above that each power
+ * of two is cut into 16.  The relative error is bounded for any unit and any range, two histograms
+ * merge by addition, and adding costs a count-leading-zeros and an increment, so it can sit beside
+ * a packet.  A sketch (t-digest) would be smaller, but its answer depends on the order of arrival,
+ * and ours must not.
  */
 #include <weft/base.h>
 
@@ -55,7 +56,7 @@ uint64_t weft_hist_quantile(const struct weft_hist *hist, uint64_t num, uint64_t
 		return 0;
 	if (!num)
 		return hist->min;
-	/* Rank rounded up, and in two parts: n * num must not overflow (the remainder of n is below den). */
+	/* Rank rounded up, in two parts: n * num could overflow, the remainder times num cannot. */
 	WEFT_ASSERT(den <= UINT32_MAX);
 	uint64_t rank = hist->n / den * num + (hist->n % den * num + den - 1) / den;
 	uint64_t seen = 0;

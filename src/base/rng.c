@@ -2,9 +2,10 @@
 /*
  * rng - random numbers that are the same everywhere.
  *
- * xoshiro256** seeded through splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2018):
- * four words of state, a nanosecond a number, no weak low bits, so that callers may mask.  PCG64 was the other
- * candidate; it needs a 128-bit multiplication, slow where we have none.  Not for secrets.
+ * xoshiro256** seeded through splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom number
+ * generators", 2018): four words of state, a nanosecond a number, no weak low bits, so that callers
+ * may mask.  PCG64 was the other candidate; it needs a 128-bit multiplication, slow where we have
+ * none.  Not for secrets.
  */
 #include <weft/base.h>
 
@@ -13,7 +14,7 @@ static uint64_t rotate_left(uint64_t x, unsigned by)
 	return x << by | x >> (64 - by);
 }
 
-/* Spreads a poor seed (1, 2, 3, ...) over the whole state; an all-zero state would yield zeros for ever. */
+/* Spreads a poor seed (1, 2, 3, ...) over the state, which must not be all zero. */
 static uint64_t splitmix(uint64_t *x)
 {
 	uint64_t z = *x += UINT64_C(0x9e3779b97f4a7c15);
@@ -47,7 +48,7 @@ uint64_t weft_rng_u64(struct weft_rng *rng)
 uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n)
 {
 	WEFT_ASSERT(n > 0);
-	/* 2^64 mod n numbers at the low end would make small results likelier: draw again (at most half are refused). */
+	/* 2^64 mod n numbers too many would make small results likelier: refuse them (under half). */
 	uint64_t refused = (0 - n) % n;
 	uint64_t x = weft_rng_u64(rng);
 

@@ -23,8 +23,8 @@ TEST(weft_is_pow2__knows_its_edges)
 
 TEST(weft_pow2_up__rounds_up)
 {
-	static const uint64_t rows[][2] = { { 0, 1 }, { 1, 1 }, { 2, 2 }, { 3, 4 }, { 4, 4 }, { 5, 8 }, { 1025, 2048 },
-		{ UINT64_C(1) << 63, UINT64_C(1) << 63 } };
+	static const uint64_t rows[][2] = { { 0, 1 }, { 1, 1 }, { 2, 2 }, { 3, 4 }, { 4, 4 },
+		{ 5, 8 }, { 1025, 2048 }, { UINT64_C(1) << 63, UINT64_C(1) << 63 } };
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
 		CHECK_EQ(weft_pow2_up(rows[i][0]), rows[i][1]);

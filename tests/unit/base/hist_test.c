@@ -28,7 +28,7 @@ TEST(weft_hist_add__errs_by_at_most_a_sixteenth_anywhere)
 
 			weft_hist_init(&a);
 			weft_hist_add(&a, value);
-			weft_hist_add(&a, UINT64_MAX); /* so that the maximum does not clamp the answer */
+			weft_hist_add(&a, UINT64_MAX); /* or the maximum clamps the answer */
 			uint64_t got = weft_hist_quantile(&a, 1, 2);
 
 			CHECK(got >= value && got - value <= value / 16);

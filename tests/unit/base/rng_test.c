@@ -4,7 +4,7 @@
 /* Fixed for ever: a changed generator would give every stored seed another meaning. */
 TEST(weft_rng_u64__gives_the_published_sequence)
 {
-	/* xoshiro256** from the state 1, 2, 3, 4, worked out by hand from its definition for the first two. */
+	/* xoshiro256** from the state 1, 2, 3, 4; the first two are easily worked out by hand. */
 	struct weft_rng rng = { { 1, 2, 3, 4 } };
 
 	CHECK_EQ(weft_rng_u64(&rng), 11520);
@@ -48,7 +48,7 @@ TEST(weft_rng_below__is_even)
 
 TEST(weft_rng_below__has_no_bias_where_modulo_would)
 {
-	/* Of n = 2^63 + 2^62, x % n would fall into the lowest third twice as often as it should. */
+	/* With n = 3/4 of 2^64, x % n falls into the lowest third twice as often as it should. */
 	uint64_t n = UINT64_C(3) << 62, low = 0;
 	struct weft_rng rng;
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The doors of the house for people and CI; CMakeLists.txt knows the rooms.
+JOBS ?= $(shell nproc)
+CTEST_ARGS ?=
+PRESETS ?= dev asan fuzz
+SHELL := /bin/bash
+
+# $(call build,PRESET): a compiler's words are shown only where it has something to say.
+build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
+	cmake --build build/$(1) -j$(JOBS) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }
+
+.PHONY: all packages test demo bench format clean
+
+all: packages
+	@mkdir -p build
+	@$(call build,release)
+	@ln -sfn release/weft build/weft
+
+packages:
+	@.ci/packages
+
+# One ctest over several builds, so that one closing line speaks for all of them.
+test: packages
+	@mkdir -p build/test
+	@for preset in $(PRESETS); do echo "building $$preset"; $(call build,$$preset); done
+	@for preset in $(PRESETS); do echo "subdirs(../$$preset)"; done >build/test/CTestTestfile.cmake
+	@cd build/test && set -o pipefail; \
+	ctest -j$(JOBS) --output-on-failure $(CTEST_ARGS) </dev/null 2>&1 | tee ../test.log; \
+	result=$$?; grep 'tests passed' ../test.log; exit $$result
+
+demo: all
+	build/weft demo
+
+bench: all
+	@for bench in build/release/bench/*; do [ -x $$bench ] && $$bench || exit 1; done
+
+format:
+	@git ls-files '*.c' '*.h' | grep -v tests/shape/fixtures | xargs clang-format -i
+
+clean:
+	rm -rf build
