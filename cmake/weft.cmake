@@ -89,7 +89,7 @@ function(weft_room name deps)
 endfunction()
 
 # weft_freestanding(ROOM...)
-# These need nothing from outside but weft_* and mem{cpy,set,move,cmp}; a shape test holds them to it.
+# These need nothing from outside but weft_* and mem{cpy,set,move,cmp}; a shape test sees to it.
 function(weft_freestanding)
 	foreach(room IN LISTS ARGN)
 		_weft_note(free ${room})

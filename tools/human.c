@@ -2,10 +2,11 @@
 /*
  * human - numbers as people read them.
  *
- * Three significant digits, because nobody reads a fourth and measured rates do not have one; zeros after the point are
- * left out, so that a round number looks round.  Memory counts in 1024 with IEC's names, link rates in 1000 as every
- * data sheet does: mixing the two is how 7 % of a bandwidth gets lost between two tables.  Machines get plain integers
- * in JSON; nothing here is meant to be parsed again.
+ * Three significant digits, because nobody reads a fourth and measured rates do not have one; zeros
+ * after the point are left out, so that a round number looks round.  Memory counts in 1024 with
+ * IEC's names, link rates in 1000 as every data sheet does: mixing the two is how 7 % of a
+ * bandwidth gets lost between two tables.  Machines get plain integers in JSON; nothing here is
+ * meant to be parsed again.
  */
 #include "human.h"
 
@@ -43,23 +44,25 @@ static char *print_scaled(char *buf, uint64_t n, const struct unit *units)
 
 char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes)
 {
-	static const struct unit units[] = { { 1, "B" },       { 0x1p10, "KiB" }, { 0x1p20, "MiB" }, { 0x1p30, "GiB" },
-					     { 0x1p40, "TiB" }, { 0x1p50, "PiB" }, { 0x1p60, "EiB" }, { 0, NULL } };
+	static const struct unit units[] = { { 1, "B" }, { 0x1p10, "KiB" }, { 0x1p20, "MiB" },
+		{ 0x1p30, "GiB" }, { 0x1p40, "TiB" }, { 0x1p50, "PiB" }, { 0x1p60, "EiB" },
+		{ 0, NULL } };
 
 	return print_scaled(buf, bytes, units);
 }
 
 char *human_rate(char buf[HUMAN_MAX], uint64_t bits_per_s)
 {
-	static const struct unit units[] = { { 1, "b/s" },    { 1e3, "kb/s" },  { 1e6, "Mb/s" }, { 1e9, "Gb/s" },
-					     { 1e12, "Tb/s" }, { 1e15, "Pb/s" }, { 0, NULL } };
+	static const struct unit units[] = { { 1, "b/s" }, { 1e3, "kb/s" }, { 1e6, "Mb/s" },
+		{ 1e9, "Gb/s" }, { 1e12, "Tb/s" }, { 1e15, "Pb/s" }, { 0, NULL } };
 
 	return print_scaled(buf, bits_per_s, units);
 }
 
 char *human_ns(char buf[HUMAN_MAX], uint64_t ns)
 {
-	static const struct unit units[] = { { 1, "ns" }, { 1e3, "us" }, { 1e6, "ms" }, { 1e9, "s" }, { 0, NULL } };
+	static const struct unit units[] = { { 1, "ns" }, { 1e3, "us" }, { 1e6, "ms" },
+		{ 1e9, "s" }, { 0, NULL } };
 	unsigned long long seconds = (ns + 500000000) / 1000000000;
 
 	if (ns < UINT64_C(59500000000)) /* above this the rounded second would read 60 */

@@ -10,7 +10,7 @@
 /* Each fills buf and returns it, so that a call can stand in an argument list. */
 char *human_bytes(char buf[HUMAN_MAX], uint64_t bytes);     /* "1.25 GiB", powers of 1024 */
 char *human_rate(char buf[HUMAN_MAX], uint64_t bits_per_s); /* "7.4 Gb/s", powers of 1000 */
-char *human_ns(char buf[HUMAN_MAX], uint64_t ns);           /* "850 ns", "3.2 ms", "2 min 05 s", "1 h 02 min" */
-char *human_count(char buf[HUMAN_MAX], uint64_t n);         /* "12,345,678" */
+char *human_ns(char buf[HUMAN_MAX], uint64_t ns);   /* "850 ns", "2 min 05 s", "1 h 02 min" */
+char *human_count(char buf[HUMAN_MAX], uint64_t n); /* "12,345,678" */
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * term - output for people.
  *
- * A screen deserves colour and a line that moves; a log file deserves neither, so everything asks first (isatty,
- * NO_COLOR, CLICOLOR_FORCE: no-color.org and bixense.com/clicolors).  No curses: we redraw one line, never a screen,
- * and `weft ... | tee log` must stay readable.  Where no locale is set UTF-8 is assumed, since containers set none and
- * the terminals outside them have spoken UTF-8 for twenty years; a locale that names another charset gets ASCII.
+ * A screen deserves colour and a line that moves; a log file deserves neither, so everything asks
+ * first (isatty, NO_COLOR, CLICOLOR_FORCE: no-color.org and bixense.com/clicolors).  No curses: we
+ * redraw one line, never a screen, and `weft ... | tee log` must stay readable.  Where no locale is
+ * set UTF-8 is assumed, since containers set none and the terminals outside them have spoken UTF-8
+ * for twenty years; a locale that names another charset gets ASCII.
  */
 #include "term.h"
 
@@ -36,8 +37,8 @@ static bool speaks_utf8(void)
 		locale = env("LC_CTYPE");
 	if (!locale)
 		locale = env("LANG");
-	return !locale || strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "UTF8") ||
-	       strstr(locale, "utf-8");
+	return !locale || strstr(locale, "UTF-8") || strstr(locale, "utf8") ||
+	       strstr(locale, "UTF8") || strstr(locale, "utf-8");
 }
 
 static unsigned find_columns(int fd)
@@ -66,8 +67,8 @@ void term_open(struct term *term, FILE *out)
 
 const char *term_on(const struct term *term, enum term_style style)
 {
-	static const char *const codes[] = { "",	 "\33[1m",  "\33[2m",  "\33[31m", "\33[32m",
-					     "\33[33m", "\33[34m", "\33[35m", "\33[36m" };
+	static const char *const codes[] = { "", "\33[1m", "\33[2m", "\33[31m", "\33[32m",
+		"\33[33m", "\33[34m", "\33[35m", "\33[36m" };
 
 	return term->colour ? codes[style] : "";
 }
@@ -90,7 +91,7 @@ unsigned term_width(const char *text)
 				text++;
 			continue;
 		}
-		width += ((unsigned char)*text & 0xc0) != 0x80; /* continuation bytes take no column */
+		width += ((unsigned char)*text & 0xc0) != 0x80; /* UTF-8 that goes on: no column */
 	}
 	return width;
 }
@@ -107,7 +108,7 @@ char *term_bar(const struct term *term, char *buf, double share, unsigned width)
 
 	for (unsigned i = 0; i < width; i++) {
 		const char *cell = filled >= (i + 1) * parts ? (term->utf8 ? "█" : "#")
-				   : filled > i * parts	    ? eighths[filled - i * parts]
+				   : filled > i * parts      ? eighths[filled - i * parts]
 							     : " ";
 		size_t n = strlen(cell);
 
@@ -151,10 +152,11 @@ char *term_spark(const struct term *term, char *buf, const double values[], unsi
 
 /* ---- progress ---- */
 
-void progress_begin(struct progress *p, struct term *term, const char *what, uint64_t total_bytes, uint64_t now)
+void progress_begin(
+	struct progress *p, struct term *term, const char *what, uint64_t total_bytes, uint64_t now)
 {
-	*p = (struct progress){ .term = term, .what = what, .total_bytes = total_bytes, .start_ns = now,
-				.drawn_ns = now, .mark_ns = now };
+	*p = (struct progress){ .term = term, .what = what, .total_bytes = total_bytes };
+	p->start_ns = p->drawn_ns = p->mark_ns = now;
 }
 
 /* An exponential mean over time: its memory is a second whatever the rhythm of the calls. */
@@ -175,7 +177,8 @@ static void rate_update(struct progress *p, uint64_t done_bytes, uint64_t now)
 
 static void draw(struct progress *p, uint64_t done_bytes)
 {
-	char done[HUMAN_MAX], total[HUMAN_MAX], rate[HUMAN_MAX], eta[HUMAN_MAX], bar[TERM_PICTURE_BYTES(40)];
+	char done[HUMAN_MAX], total[HUMAN_MAX], rate[HUMAN_MAX], eta[HUMAN_MAX],
+		bar[TERM_PICTURE_BYTES(40)];
 	char line[256];
 	struct term *t = p->term;
 	double bps = p->bytes_per_ns * 8e9;
@@ -186,19 +189,21 @@ static void draw(struct progress *p, uint64_t done_bytes)
 		snprintf(line, sizeof(line), "%10s  %10s", done, rate);
 	} else {
 		double share = (double)done_bytes / (double)p->total_bytes;
-		double left = p->total_bytes > done_bytes ? (double)(p->total_bytes - done_bytes) : 0;
+		double left =
+			p->total_bytes > done_bytes ? (double)(p->total_bytes - done_bytes) : 0;
 
 		snprintf(eta, sizeof(eta), "?");
 		if (p->bytes_per_ns > 0 && left / p->bytes_per_ns < 1e15)
 			human_ns(eta, (uint64_t)(left / p->bytes_per_ns));
-		snprintf(line, sizeof(line), "%3.0f %%  %10s of %s  %10s  eta %s", floor(share * 100), done,
-			 human_bytes(total, p->total_bytes), rate, eta);
+		snprintf(line, sizeof(line), "%3.0f %%  %10s of %s  %10s  eta %s",
+			floor(share * 100), done, human_bytes(total, p->total_bytes), rate, eta);
 		unsigned taken = term_width(p->what) + term_width(line) + 6;
 		unsigned width = t->columns > taken ? t->columns - taken : 0;
 
 		if (t->tty && width >= 6) {
 			term_bar(t, bar, share, width < 40 ? width : 40);
-			fprintf(t->out, "\r%s %s%s%s %s\33[K", p->what, term_on(t, TERM_CYAN), bar, term_off(t), line);
+			fprintf(t->out, "\r%s %s%s%s %s\33[K", p->what, term_on(t, TERM_CYAN), bar,
+				term_off(t), line);
 			return;
 		}
 	}
@@ -241,7 +246,8 @@ void progress_end(struct progress *p, uint64_t done_bytes, uint64_t now)
 	uint64_t span = now - p->start_ns;
 
 	erase(p);
-	fprintf(p->term->out, "%s %s in %s, %s\n", p->what, human_bytes(done, done_bytes), human_ns(took, span),
+	fprintf(p->term->out, "%s %s in %s, %s\n", p->what, human_bytes(done, done_bytes),
+		human_ns(took, span),
 		human_rate(rate, span ? (uint64_t)((double)done_bytes * 8e9 / (double)span) : 0));
 	fflush(p->term->out);
 }
@@ -295,8 +301,9 @@ static void print_cell(const struct table *table, const struct term *term, size_
 	bool last = column + 1 == table->columns || i + 1 == table->n;
 	bool left = table->align[column] == 'l', heading = i < table->columns;
 
-	fprintf(term->out, "%*s%s%s%s%*s%s", left ? 0 : pad, "", heading ? term_on(term, TERM_BOLD) : "", cell,
-		heading ? term_off(term) : "", left && !last ? pad : 0, "", last ? "\n" : "  ");
+	fprintf(term->out, "%*s%s%s%s%*s%s", left ? 0 : pad, "",
+		heading ? term_on(term, TERM_BOLD) : "", cell, heading ? term_off(term) : "",
+		left && !last ? pad : 0, "", last ? "\n" : "  ");
 }
 
 void table_print(struct table *table, const struct term *term)
@@ -304,7 +311,8 @@ void table_print(struct table *table, const struct term *term)
 	unsigned widths[TABLE_COLUMNS_MAX] = { 0 };
 
 	for (size_t i = 0; i < table->n; i++) {
-		unsigned width = term_width(table->cells[i]), column = (unsigned)(i % table->columns);
+		unsigned width = term_width(table->cells[i]),
+			 column = (unsigned)(i % table->columns);
 
 		widths[column] = width > widths[column] ? width : widths[column];
 	}

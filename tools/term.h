@@ -6,8 +6,8 @@
  *
  *   struct term term;                        struct table table;
  *   term_open(&term, stdout);                table_begin(&table, "lrr");
- *   progress_begin(&p, &term, ...);          table_add(&table, "%s", "QP");  ... cell by cell, headings first
- *   progress_update(&p, done, now);          table_print(&table, &term);     prints and frees
+ *   progress_begin(&p, &term, ...);     table_add(&table, "%s", "QP");  ... headings first
+ *   progress_update(&p, done, now);     table_print(&table, &term);     prints and frees
  *   progress_end(&p, done, now);
  *
  * Time     now is ns, monotonic, an argument: nothing here reads a clock.
@@ -26,7 +26,7 @@ struct term {
 	bool utf8;
 	unsigned columns;
 };
-/* Looks at out and at the environment once.  The fields may be overruled afterwards (--color, tests). */
+/* Looks at out and at the environment once.  The fields may be overruled after (--color, tests). */
 void term_open(struct term *term, FILE *out);
 
 enum term_style {
@@ -46,31 +46,33 @@ const char *term_off(const struct term *term);
 /* Columns that text takes: code points, escape sequences not counted. */
 unsigned term_width(const char *text);
 
-/* ---- pictures: one line of at most width columns, NUL-terminated; buf of TERM_PICTURE_BYTES(width) ---- */
+/* ---- pictures: one line of at most width columns; buf of TERM_PICTURE_BYTES(width) ---- */
 
 #define TERM_PICTURE_BYTES(width) (3 * (width) + 1)
 
-/* A bar, share (0..1, clamped) of it filled, padded to width; eighths of a column where there is UTF-8. */
+/* A bar, share (0..1, clamped) of it filled, padded to width; eighths of a column in UTF-8. */
 char *term_bar(const struct term *term, char *buf, double share, unsigned width);
-/* One column per value, 0..max.  Zero or less is blank (an outage is a gap), NaN a dot: not known. max 0: the largest. */
+/* One column per value, 0..max (0: the largest).  Zero or less is blank, NaN (not known) a dot. */
 char *term_spark(const struct term *term, char *buf, const double values[], unsigned n, double max);
 
 /* ---- progress ---- */
 
 struct progress {
 	struct term *term;
-	const char *what; /* not copied */
+	const char *what;     /* not copied */
 	uint64_t total_bytes; /* 0: unknown, no bar and no eta */
 	uint64_t start_ns, drawn_ns;
 	uint64_t mark_ns, mark_bytes; /* where the present rate sample began */
 	double bytes_per_ns;          /* smoothed over about a second */
 	bool shown;                   /* a line without its newline stands on the tty */
 };
-void progress_begin(struct progress *p, struct term *term, const char *what, uint64_t total_bytes, uint64_t now);
+void progress_begin(struct progress *p, struct term *term, const char *what, uint64_t total_bytes,
+	uint64_t now);
 /* Call as often as you like: draws at most 10 times a second on a tty, else one line a second. */
 void progress_update(struct progress *p, uint64_t done_bytes, uint64_t now);
 /* Prints a line of its own above the progress line. */
-void progress_note(struct progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void progress_note(struct progress *p, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* The last line: what was done, how long it took, the mean rate. */
 void progress_end(struct progress *p, uint64_t done_bytes, uint64_t now);
 

@@ -86,7 +86,7 @@ uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi);
 /* True num times out of den; num <= den, den > 0.  Ratios and not floats: alike everywhere. */
 bool weft_rng_chance(struct weft_rng *rng, uint64_t num, uint64_t den);
 
-/* ---- histogram: buckets a sixteenth of their value wide, so a quantile is at most 6.25 % off ---- */
+/* ---- histogram: buckets a sixteenth of their value wide; quantiles at most 6.25 % off ---- */
 
 #define WEFT_HIST_SUB_BITS 4
 #define WEFT_HIST_BUCKETS ((64 - WEFT_HIST_SUB_BITS + 1) << WEFT_HIST_SUB_BITS)

@@ -258,7 +258,7 @@ struct weft_set_info {
 };
 int weft_set_info(const struct weft_endpoint *ep, uint32_t set, struct weft_set_info *info);
 
-/* Copies events with sequence number >= *seq, oldest first; *seq moves on.  Lost ones are skipped. */
+/* Copies events numbered *seq or later, oldest first; *seq moves on.  Lost ones are skipped. */
 size_t weft_events(const struct weft_endpoint *ep, uint64_t *seq, struct weft_event events[],
 		   size_t max);
 void weft_check(const struct weft_endpoint *ep); /* walks every invariant; aborts on a broken one */

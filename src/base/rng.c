@@ -48,7 +48,7 @@ uint64_t weft_rng_u64(struct weft_rng *rng)
 uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n)
 {
 	WEFT_ASSERT(n > 0);
-	/* 2^64 mod n numbers too many would make small results likelier: refuse them (under half). */
+	/* 2^64 mod n numbers too many would make small results likelier: refuse them. */
 	uint64_t refused = (0 - n) % n;
 	uint64_t x = weft_rng_u64(rng);
 
