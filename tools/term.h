@@ -4,8 +4,8 @@
 /*
  * term - output for people: colour, one progress line, bars, sparklines, aligned tables.
  *
- *   struct term term;                        struct table table;
- *   term_open(&term, stdout);                table_begin(&table, "lrr");
+ *   struct term term;                   struct table table;
+ *   term_open(&term, stdout);           table_begin(&table, "lrr");
  *   progress_begin(&p, &term, ...);     table_add(&table, "%s", "QP");  ... headings first
  *   progress_update(&p, done, now);     table_print(&table, &term);     prints and frees
  *   progress_end(&p, done, now);
