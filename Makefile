@@ -15,6 +15,7 @@ all: packages
 	@mkdir -p build
 	@$(call build,release)
 	@ln -sfn release/weft build/weft
+	@ln -sfn release/lib build/lib
 
 packages:
 	@.ci/packages

@@ -172,6 +172,26 @@ function(weft_tool name rooms)
 	_weft_packages(${name}_program ${row_packages})
 endfunction()
 
+# weft_library(NAME ROOM...)
+# build/PRESET/lib/libNAME.a for other programs: the rooms, with nothing visible but weft_*.
+function(weft_library name)
+	set(out ${CMAKE_BINARY_DIR}/lib/lib${name}.a)
+	set(words "")
+	foreach(room IN LISTS ARGN)
+		list(APPEND words -- ${room} $<TARGET_OBJECTS:${room}>)
+	endforeach()
+	list(POP_FRONT words)
+	add_custom_command(OUTPUT ${out} VERBATIM COMMAND_EXPAND_LISTS
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib
+		COMMAND ${CMAKE_SOURCE_DIR}/cmake/archive.sh ${out} ${CMAKE_C_COMPILER}
+			"${CMAKE_C_FLAGS}" ${words}
+		DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/archive.sh)
+	if(WEFT_PRESET MATCHES "^(dev|release)$")
+		add_custom_target(lib${name} ALL DEPENDS ${out})
+	endif()
+	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})
+endfunction()
+
 # weft_script(NAME LABEL COMMAND...)
 # A test that is a script or a program with arguments; 77 means skipped.
 function(weft_script name label)
@@ -199,6 +219,8 @@ function(weft_shape)
 	get_property(rooms GLOBAL PROPERTY WEFT_ROOMS)
 	list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
 	_weft_test(shape/symbols shape ${shape}/symbols.sh ${tree} ${archives})
+	get_property(library GLOBAL PROPERTY WEFT_LIBRARY)
+	_weft_test(shape/archive shape ${shape}/archive.sh ${tree} ${library} ${CMAKE_C_COMPILER})
 	_weft_test(shape/can_fail/tidy shape ${shape}/self_test.sh ${shape}/fixtures/tidy
 		$<TARGET_FILE:tidy>)
 	_weft_test(shape/can_fail/layers shape ${shape}/self_test.sh ${shape}/fixtures/layers
@@ -211,4 +233,6 @@ function(weft_shape)
 	add_library(fixture_two STATIC tests/shape/fixtures/symbols/two.c)
 	_weft_test(shape/can_fail/symbols shape ${shape}/self_test.sh ${shape}/fixtures/symbols
 		${shape}/symbols.sh $<TARGET_FILE:fixture_one> $<TARGET_FILE:fixture_two>)
+	_weft_test(shape/can_fail/archive shape ${shape}/self_test.sh ${shape}/fixtures/archive
+		${shape}/archive.sh $<TARGET_FILE:fixture_one> ${CMAKE_C_COMPILER})
 endfunction()
