@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * path - the uSID plan, and every path of a pair by number.
+ *
+ * A uSID is 16 bits: type (00 host, 01 T1, 10 T0), plane, index.  None is 0, which some switches
+ * take for the end of the carrier (host numbers start at 1; the types of T0 and T1 are not 0),
+ * and all are below 0xE000, where local SIDs begin.  With 3 plane bits, 11 are left for the
+ * index.  That holds 131,072 hosts because a host's uSID is only looked up by the T0 it hangs
+ * on: it is the number of the downlink, as in the paper (section 2.3), unique below one T0
+ * and reused by the next.  A fabric-wide host number would need 17 bits.
+ *
+ * Parallel links between a T0 and a T1 are separate paths but not separate switches, and a uN
+ * says "switch" only.  So each switch owns one uSID per parallel link, index * parallel + which,
+ * and the neighbour routes each over its own link; the alternative, a uA per link, would double
+ * the carrier.  The same `which` is used going up and going down.
+ *
+ * The two slots after the destination carry the EV.  They survive the shifting, so the receiver
+ * reads the sender's EV from the destination address of what it gets, whatever middle boxes or
+ * the receiver's kernel do to UDP source port and flow label.
+ */
+#include "local.h"
+
+#include <string.h>
+
+#define UPLINKS_MAX 16384
+
+enum usid_type { USID_HOST, USID_T1, USID_T0 };
+
+static uint16_t make_usid(
+	const struct weft_topo *topo, enum usid_type type, uint32_t plane, uint32_t index)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t plane_mask = (1u << s->plane_bits) - 1;
+
+	WEFT_ASSERT(index >> s->index_bits == 0);
+	return (uint16_t)((uint32_t)type << 14 | (plane & plane_mask) << s->index_bits | index);
+}
+
+uint16_t usid_t0(const struct weft_topo *topo, uint32_t plane, uint32_t index)
+{
+	return make_usid(topo, USID_T0, plane, index);
+}
+
+uint16_t usid_t1(const struct weft_topo *topo, uint32_t plane, uint32_t index)
+{
+	return make_usid(topo, USID_T1, plane, index);
+}
+
+uint16_t usid_host(const struct weft_topo *topo, uint32_t plane, uint32_t downlink)
+{
+	return make_usid(topo, USID_HOST, plane, downlink + 1);
+}
+
+void addr_put16(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)(value >> 8);
+	at[1] = (uint8_t)value;
+}
+
+void addr_put32(uint8_t *at, uint32_t value)
+{
+	addr_put16(at, value >> 16);
+	addr_put16(at + 2, value & 0xffff);
+}
+
+static uint32_t host_t0_index(const struct weft_topo *topo, uint32_t host)
+{
+	WEFT_ASSERT(host < topo->shape.hosts);
+	return host / topo->shape.hosts_per_t0;
+}
+
+size_t weft_topo_path_links(
+	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint32_t links[4])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t t0_src = host_t0_index(topo, src), t0_dst = host_t0_index(topo, dst);
+	uint32_t plane = weft_ev_plane(ev), uplink = weft_ev_uplink(ev);
+	size_t n = 0;
+
+	if (src == dst || plane >= s->planes || uplink >= (t0_src == t0_dst ? 1 : s->uplinks))
+		return 0;
+	links[n++] = src * s->planes + plane;
+	if (t0_src != t0_dst) {
+		links[n++] = core_link(topo, plane, t0_src, uplink);
+		links[n++] = core_link(topo, plane, t0_dst, uplink);
+	}
+	links[n++] = dst * s->planes + plane;
+	for (size_t i = 0; i < n && topo->n_overrides; i++) {
+		if (!link_is_cabled(topo, links[i]))
+			return 0;
+	}
+	return n;
+}
+
+bool weft_topo_usid(
+	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint8_t addr[16])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t plane = weft_ev_plane(ev), uplink = weft_ev_uplink(ev);
+	uint32_t links[4];
+	size_t n = weft_topo_path_links(topo, src, dst, ev, links);
+	uint8_t *at = addr + 4;
+
+	if (!n)
+		return false;
+	memset(addr, 0, 16);
+	addr_put32(addr, topo->blocks[plane]);
+	addr_put16(at, usid_t0(topo, plane, host_t0_index(topo, src) * s->parallel));
+	at += 2;
+	if (n == 4) {
+		uint32_t which = uplink % s->parallel;
+
+		addr_put16(at, usid_t1(topo, plane, uplink));
+		addr_put16(at + 2,
+			usid_t0(topo, plane, host_t0_index(topo, dst) * s->parallel + which));
+		at += 4;
+	}
+	addr_put16(at, usid_host(topo, plane, dst % s->hosts_per_t0));
+	addr_put32(at + 2, ev);
+	return true;
+}
+
+/* Lists the uplinks that make a path in a plane; 1 (number 0) below one T0. */
+static uint32_t list_uplinks(const struct weft_topo *topo, uint32_t src, uint32_t dst,
+	uint32_t plane, uint16_t uplinks[])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	bool is_local = host_t0_index(topo, src) == host_t0_index(topo, dst);
+	uint32_t candidates = is_local ? 1 : s->uplinks, n = 0;
+	uint32_t links[4];
+
+	for (uint32_t u = 0; u < candidates; u++) {
+		if (topo->n_overrides &&
+			!weft_topo_path_links(topo, src, dst, weft_ev(plane, u), links))
+			continue;
+		if (uplinks)
+			uplinks[n] = (uint16_t)u;
+		n++;
+	}
+	return n;
+}
+
+uint32_t weft_topo_paths(const struct weft_topo *topo, uint32_t src, uint32_t dst)
+{
+	uint32_t n = 0;
+
+	if (src == dst)
+		return 0;
+	for (uint32_t plane = 0; plane < topo->shape.planes; plane++)
+		n += list_uplinks(topo, src, dst, plane, NULL);
+	return n;
+}
+
+size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, uint64_t seed,
+	uint32_t evs[], size_t n)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t planes[WEFT_TOPO_PLANES_MAX], n_planes = 0, least = UINT32_MAX;
+	struct weft_rng rng;
+
+	if (src == dst)
+		return 0;
+	for (uint32_t plane = 0; plane < s->planes; plane++) {
+		uint32_t paths = list_uplinks(topo, src, dst, plane, NULL);
+
+		if (!paths)
+			continue;
+		planes[n_planes++] = plane;
+		least = WEFT_MIN(least, paths);
+	}
+	if (!n_planes || n < n_planes)
+		return 0;
+	size_t share = WEFT_MIN(n / n_planes, (size_t)least);
+
+	/* Pair and direction are part of the seed: two ends that agree on one still differ. */
+	weft_rng_seed(&rng, seed ^ ((uint64_t)src << 32 | dst) * UINT64_C(0x9e3779b97f4a7c15));
+	for (uint32_t i = 0; i < n_planes; i++) {
+		uint16_t uplinks[UPLINKS_MAX];
+		uint32_t paths = list_uplinks(topo, src, dst, planes[i], uplinks);
+
+		for (uint32_t k = 0; k < share; k++) {
+			uint32_t pick = k + (uint32_t)weft_rng_below(&rng, paths - k);
+			uint16_t chosen = uplinks[pick];
+
+			uplinks[pick] = uplinks[k];
+			evs[(size_t)k * n_planes + i] = weft_ev(planes[i], chosen);
+		}
+	}
+	return share * n_planes;
+}
+
+void weft_topo_host_usid(
+	const struct weft_topo *topo, uint32_t host, uint32_t plane, uint8_t addr[16])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+
+	WEFT_ASSERT(host < s->hosts && plane < s->planes);
+	memset(addr, 0, 16);
+	addr_put32(addr, topo->blocks[plane]);
+	addr_put16(addr + 4, usid_host(topo, plane, host % s->hosts_per_t0));
+}
+
+/* host prefix | plane | T0 | 0 | 0 | 0 | downlink + 1: a /48 per plane, a /64 per T0. */
+void weft_topo_host_addr(
+	const struct weft_topo *topo, uint32_t host, uint32_t plane, uint8_t addr[16])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+
+	WEFT_ASSERT(host < s->hosts && plane < s->planes);
+	memset(addr, 0, 16);
+	addr_put32(addr, topo->host_prefix);
+	addr_put16(addr + 4, plane);
+	addr_put16(addr + 6, host / s->hosts_per_t0);
+	addr_put16(addr + 14, host % s->hosts_per_t0 + 1);
+}
+
+bool weft_topo_host_find(
+	const struct weft_topo *topo, const uint8_t addr[16], uint32_t *host, uint32_t *plane)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t p = (uint32_t)addr[4] << 8 | addr[5];
+	uint32_t t0 = (uint32_t)addr[6] << 8 | addr[7];
+	uint32_t number = (uint32_t)addr[14] << 8 | addr[15];
+	uint8_t back[16];
+
+	if (p >= s->planes || t0 >= s->t0s || !number || number > downlinks(topo, t0))
+		return false;
+	weft_topo_host_addr(topo, t0 * s->hosts_per_t0 + number - 1, p, back);
+	if (memcmp(addr, back, 16))
+		return false;
+	*host = t0 * s->hosts_per_t0 + number - 1;
+	*plane = p;
+	return true;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * units - "25Gb/s", "1.5us", "512KB", "fcbb:bb00::/32".
+ *
+ * A number without a unit is refused wherever a unit makes sense: whether 100 meant Mb/s or
+ * Gb/s must not be a guess.  Decimal multiples only for speeds, times and bytes alike (1KB is
+ * 1000 bytes; KiB exists for those who mean 1024).  All arithmetic is on integers, so that a
+ * value means the same number everywhere; what would need rounding is refused.
+ */
+#include "local.h"
+
+#include <string.h>
+
+struct suffix {
+	const char *text;
+	uint64_t scale;
+};
+
+static const struct suffix counts[] = { { "", 1 }, { NULL, 0 } };
+static const struct suffix speeds[] = {
+	{ "b/s", 1 },
+	{ "kb/s", 1000 },
+	{ "Mb/s", 1000000 },
+	{ "Gb/s", 1000000000 },
+	{ "Tb/s", 1000000000000 },
+	{ NULL, 0 },
+};
+static const struct suffix times[] = {
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "s", 1000000000 },
+	{ NULL, 0 },
+};
+static const struct suffix bytes[] = {
+	{ "B", 1 },
+	{ "KB", 1000 },
+	{ "MB", 1000000 },
+	{ "GB", 1000000000 },
+	{ "KiB", 1024 },
+	{ "MiB", 1048576 },
+	{ "GiB", 1073741824 },
+	{ NULL, 0 },
+};
+
+static const struct {
+	const struct suffix *suffixes;
+	const char *form;
+} units[] = {
+	[UNIT_COUNT] = { counts, "a whole number" },
+	[UNIT_SPEED] = { speeds, "a speed in bits, like 100Gb/s or 500Mb/s" },
+	[UNIT_TIME] = { times, "a time, like 600ns, 1.5us or 20ms" },
+	[UNIT_BYTES] = { bytes, "a size, like 512KB or 1MiB" },
+};
+
+const char *unit_form(enum unit unit)
+{
+	return units[unit].form;
+}
+
+/* Reads digits with at most one point as value / scale; NULL when there are none or too many. */
+static const char *read_decimal(const char *text, uint64_t *value, uint64_t *scale)
+{
+	bool seen_digit = false, seen_point = false;
+
+	*value = 0;
+	*scale = 1;
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !seen_point); text++) {
+		if (*text == '.') {
+			seen_point = true;
+			continue;
+		}
+		if (*value > UINT64_MAX / 100 || *scale > UINT64_MAX / 100)
+			return NULL;
+		seen_digit = true;
+		*value = *value * 10 + (uint64_t)(*text - '0');
+		if (seen_point)
+			*scale *= 10;
+	}
+	return seen_digit && text[-1] != '.' ? text : NULL;
+}
+
+bool unit_parse(enum unit unit, const char *text, uint64_t *value)
+{
+	uint64_t number, scale;
+	const char *rest = read_decimal(text, &number, &scale);
+
+	if (!rest)
+		return false;
+	while (*rest == ' ')
+		rest++;
+	for (const struct suffix *s = units[unit].suffixes; s->text; s++) {
+		if (strcmp(rest, s->text))
+			continue;
+		if (number > UINT64_MAX / s->scale || number * s->scale % scale)
+			return false;
+		*value = number * s->scale / scale;
+		return true;
+	}
+	return false;
+}
+
+/* One group of 1 to 4 hex digits. */
+static const char *read_group(const char *text, uint32_t *group)
+{
+	unsigned n = 0;
+
+	*group = 0;
+	for (; n < 4; n++, text++) {
+		uint32_t digit;
+
+		if (*text >= '0' && *text <= '9')
+			digit = (uint32_t)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			digit = (uint32_t)(*text - 'a') + 10;
+		else if (*text >= 'A' && *text <= 'F')
+			digit = (uint32_t)(*text - 'A') + 10;
+		else
+			break;
+		*group = *group << 4 | digit;
+	}
+	return n ? text : NULL;
+}
+
+bool unit_prefix(const char *text, uint32_t *prefix)
+{
+	uint32_t high, low;
+
+	text = read_group(text, &high);
+	if (!text || *text++ != ':')
+		return false;
+	text = read_group(text, &low);
+	if (!text || strcmp(text, "::/32"))
+		return false;
+	*prefix = high << 16 | low;
+	return true;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fabrics.h"
+
+static void check_addr(const uint8_t addr[16], const char *want)
+{
+	char text[40] = "";
+
+	for (int i = 0; i < 16; i += 2)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%x", i ? ":" : "",
+			addr[i] << 8 | addr[i + 1]);
+	CHECK_STR(text, want);
+}
+
+TEST(weft_topo_usid__spells_the_path)
+{
+	struct weft_topo *topo = fabric(LAB8);
+	uint8_t addr[16];
+
+	CHECK(weft_topo_usid(topo, 0, 3, weft_ev(2, 1), addr)); /* h0: T0 0; h3: T0 1, downlink 1 */
+	check_addr(addr, "fcbb:bb00:9000:5001:9001:1002:2:1");
+	CHECK(weft_topo_usid(topo, 3, 0, weft_ev(7, 0), addr));
+	check_addr(addr, "fcbb:bb00:b801:7800:b800:3801:7:0");
+	CHECK(weft_topo_usid(topo, 0, 1, weft_ev(1, 0), addr));
+	check_addr(addr, "fcbb:bb00:8800:802:1:0:0:0");
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_usid__refuses_what_is_no_path)
+{
+	struct weft_topo *topo = fabric(LAB8);
+	uint8_t addr[16] = { 42 };
+
+	CHECK(!weft_topo_usid(topo, 0, 3, weft_ev(8, 0), addr));
+	CHECK(!weft_topo_usid(topo, 0, 3, weft_ev(0, 2), addr));
+	CHECK(!weft_topo_usid(topo, 0, 1, weft_ev(0, 1), addr));
+	CHECK(!weft_topo_usid(topo, 2, 2, weft_ev(0, 0), addr));
+	CHECK_EQ(addr[0], 42);
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_usid_ev__reads_what_the_receiver_sees)
+{
+	static const uint8_t addr[16] = { 0xfc, 0xbb, 0xbb, 0, 0x10, 2, 0, 5, 1, 0xfe };
+
+	CHECK_EQ(weft_topo_usid_ev(addr), weft_ev(5, 0x1fe));
+}
+
+/* Every number that a plane or the whole fabric must tell apart is different, and none is 0. */
+TEST(usid__is_unique_and_never_zero)
+{
+	static const char *const fabrics[] = { LAB8, UNEVEN, PAPER };
+
+	for (size_t f = 0; f < WEFT_COUNT(fabrics); f++) {
+		struct weft_topo *topo = fabric(fabrics[f]);
+		const struct weft_topo_shape *s = weft_topo_shape(topo);
+		uint8_t *seen = calloc(1, 65536);
+		uint32_t n = 0, different = 0;
+
+		for (uint32_t p = 0; p < s->planes; p++) {
+			for (uint32_t i = 0; i < s->t0s * s->parallel; i++, n++)
+				seen[usid_t0(topo, p, i)] = 1;
+			for (uint32_t i = 0; i < s->uplinks; i++, n++)
+				seen[usid_t1(topo, p, i)] = 1;
+			for (uint32_t i = 0; i < s->hosts_per_t0; i++, n++)
+				seen[usid_host(topo, p, i)] = 1;
+		}
+		for (uint32_t i = 0; i < 65536; i++)
+			different += seen[i];
+		CHECK_EQ(different, n);
+		CHECK_EQ(seen[0], 0);
+		for (uint32_t i = 0xe000; i < 65536; i++)
+			CHECK_EQ(seen[i], 0);
+		free(seen);
+		weft_topo_close(topo);
+	}
+}
+
+TEST(weft_topo_evs__lists_all_paths_once_in_equal_shares)
+{
+	struct weft_topo *topo = fabric(LAB8);
+	uint32_t evs[256], per_plane[8] = { 0 };
+
+	CHECK_EQ(weft_topo_paths(topo, 0, 2), 16);
+	CHECK_EQ(weft_topo_paths(topo, 0, 1), 8);
+	CHECK_EQ(weft_topo_paths(topo, 1, 1), 0);
+	size_t n = weft_topo_evs(topo, 0, 2, 1, evs, 256);
+	CHECK_EQ(n, 16);
+	for (size_t i = 0; i < n; i++) {
+		per_plane[weft_ev_plane(evs[i])]++;
+		CHECK_EQ(weft_ev_plane(evs[i]), i % 8);
+		for (size_t j = 0; j < i; j++)
+			CHECK(evs[i] != evs[j]);
+	}
+	for (int p = 0; p < 8; p++)
+		CHECK_EQ(per_plane[p], 2);
+	CHECK_EQ(weft_topo_evs(topo, 0, 1, 1, evs, 256), 8);
+	CHECK_EQ(weft_topo_evs(topo, 0, 2, 1, evs, 13), 8); /* one each: 13 / 8 */
+	CHECK_EQ(weft_topo_evs(topo, 0, 2, 1, evs, 7), 0);
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_evs__draws_a_subset_by_seed_and_pair)
+{
+	struct weft_topo *topo = fabric(PAPER);
+	uint32_t a[128], b[128], same = 0;
+	uint8_t addr[16];
+
+	CHECK_EQ(weft_topo_paths(topo, 0, 131071), 2048);
+	CHECK_EQ(weft_topo_evs(topo, 0, 131071, 7, a, 128), 128);
+	CHECK_EQ(weft_topo_evs(topo, 0, 131071, 7, b, 128), 128);
+	CHECK_MEM(a, b, sizeof(a));
+	for (int i = 0; i < 128; i++) {
+		CHECK(weft_topo_usid(topo, 0, 131071, a[i], addr));
+		for (int j = 0; j < i; j++)
+			CHECK(a[i] != a[j]);
+	}
+	/* Two draws of 16 from 256 have one in common on average; 128 of 128 means no draw. */
+	weft_topo_evs(topo, 131071, 0, 7, b, 128);
+	for (int i = 0; i < 128; i++)
+		same += a[i] == b[i];
+	CHECK(same < 16);
+	weft_topo_evs(topo, 0, 131071, 8, b, 128);
+	CHECK(memcmp(a, b, sizeof(a)));
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_evs__leaves_out_missing_cables_and_stays_equal)
+{
+	struct weft_topo *topo = fabric(LAB8 "overrides:\n"
+					     "  - {link: p3.t0-1:t1-0, cabled: false}\n"
+					     "  - {link: h0.p5, cabled: false}\n"
+					     "  - {link: h0.p1, speed: 10Mb/s}\n");
+	uint32_t evs[64];
+	uint8_t addr[16];
+
+	CHECK_EQ(weft_topo_paths(topo, 0, 2), 16 - 1 - 2);
+	CHECK_EQ(weft_topo_evs(topo, 0, 2, 1, evs, 64), 7);
+	for (int i = 0; i < 7; i++) {
+		CHECK(weft_ev_plane(evs[i]) != 5);
+		if (weft_ev_plane(evs[i]) == 3)
+			CHECK_EQ(weft_ev_uplink(evs[i]), 1);
+	}
+	CHECK(!weft_topo_usid(topo, 0, 2, weft_ev(3, 0), addr));
+	CHECK(!weft_topo_usid(topo, 2, 0, weft_ev(3, 0), addr));
+	CHECK(weft_topo_usid(topo, 2, 0, weft_ev(3, 1), addr));
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_path_links__goes_up_and_down_the_same_way)
+{
+	struct weft_topo *topo = fabric(UNEVEN);
+	uint32_t links[4];
+
+	CHECK_EQ(weft_topo_path_links(topo, 0, 6, weft_ev(2, 3), links), 4);
+	CHECK_EQ(links[0], 2);
+	CHECK_EQ(links[1], core_link(topo, 2, 0, 3));
+	CHECK_EQ(links[2], core_link(topo, 2, 2, 3));
+	CHECK_EQ(links[3], 6 * 3 + 2);
+	CHECK_EQ(weft_topo_path_links(topo, 0, 2, weft_ev(1, 0), links), 2);
+	CHECK_EQ(weft_topo_path_links(topo, 0, 2, weft_ev(1, 1), links), 0);
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_host_addr__is_found_again)
+{
+	struct weft_topo *topo = fabric(UNEVEN);
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	uint8_t addr[16];
+	uint32_t host, plane;
+
+	for (uint32_t h = 0; h < s->hosts; h++) {
+		for (uint32_t p = 0; p < s->planes; p++) {
+			weft_topo_host_addr(topo, h, p, addr);
+			REQUIRE(weft_topo_host_find(topo, addr, &host, &plane));
+			CHECK_EQ(host, h);
+			CHECK_EQ(plane, p);
+		}
+	}
+	check_addr(addr, "fd57:6566:2:2:0:0:0:1");
+	addr[15] = 2; /* the last T0 has one host */
+	CHECK(!weft_topo_host_find(topo, addr, &host, &plane));
+	addr[15] = 1;
+	addr[9] = 1;
+	CHECK(!weft_topo_host_find(topo, addr, &host, &plane));
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_host_usid__is_what_a_carrier_ends_in)
+{
+	struct weft_topo *topo = fabric(LAB8);
+	uint8_t usid[16], carrier[16];
+
+	weft_topo_host_usid(topo, 3, 2, usid);
+	check_addr(usid, "fcbb:bb00:1002:0:0:0:0:0");
+	CHECK(weft_topo_usid(topo, 0, 3, weft_ev(2, 1), carrier));
+	CHECK_MEM(usid + 4, carrier + 10, 2);
+	weft_topo_close(topo);
+}

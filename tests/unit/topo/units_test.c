@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "local.h"
+
+TEST(unit_parse__reads_every_unit)
+{
+	static const struct {
+		enum unit unit;
+		const char *text;
+		uint64_t want;
+	} rows[] = {
+		{ UNIT_COUNT, "0", 0 },
+		{ UNIT_COUNT, "131072", 131072 },
+		{ UNIT_SPEED, "1Gb/s", 1000000000 },
+		{ UNIT_SPEED, "1.5Gb/s", 1500000000 },
+		{ UNIT_SPEED, "100 Gb/s", 100000000000 },
+		{ UNIT_SPEED, "64kb/s", 64000 },
+		{ UNIT_SPEED, "1Tb/s", 1000000000000 },
+		{ UNIT_TIME, "600ns", 600 },
+		{ UNIT_TIME, "1.25us", 1250 },
+		{ UNIT_TIME, "2s", 2000000000 },
+		{ UNIT_BYTES, "512KB", 512000 },
+		{ UNIT_BYTES, "1MiB", 1048576 },
+		{ UNIT_BYTES, "9000B", 9000 },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		uint64_t got = 1;
+
+		CHECK(unit_parse(rows[i].unit, rows[i].text, &got));
+		CHECK_EQ(got, rows[i].want);
+	}
+}
+
+TEST(unit_parse__refuses_what_is_not_exact)
+{
+	static const struct {
+		enum unit unit;
+		const char *text;
+	} rows[] = {
+		{ UNIT_COUNT, "" },
+		{ UNIT_COUNT, "-1" },
+		{ UNIT_COUNT, "1.5" },
+		{ UNIT_COUNT, "12x" },
+		{ UNIT_COUNT, "0x10" },
+		{ UNIT_SPEED, "100" },
+		{ UNIT_SPEED, "1GB/s" },
+		{ UNIT_SPEED, "1.Gb/s" },
+		{ UNIT_SPEED, ".Gb/s" },
+		{ UNIT_SPEED, "1gb/s" },
+		{ UNIT_TIME, "1.5ns" },
+		{ UNIT_TIME, "5" },
+		{ UNIT_TIME, "1..5us" },
+		{ UNIT_BYTES, "10kb" },
+		{ UNIT_COUNT, "99999999999999999999999" },
+		{ UNIT_SPEED, "99999999999999999Tb/s" },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		uint64_t got;
+
+		if (unit_parse(rows[i].unit, rows[i].text, &got))
+			CHECK_FAIL("'%s' was taken for %" PRIu64, rows[i].text, got);
+	}
+}
+
+TEST(unit_form__names_an_example)
+{
+	CHECK(strstr(unit_form(UNIT_SPEED), "Gb/s"));
+	CHECK(strstr(unit_form(UNIT_TIME), "us"));
+	CHECK(strstr(unit_form(UNIT_BYTES), "KB"));
+}
+
+TEST(unit_prefix__reads_a_32)
+{
+	uint32_t prefix;
+
+	CHECK(unit_prefix("fcbb:bb00::/32", &prefix));
+	CHECK_EQ(prefix, 0xfcbbbb00u);
+	CHECK(unit_prefix("FC00:0::/32", &prefix));
+	CHECK_EQ(prefix, 0xfc000000u);
+}
+
+TEST(unit_prefix__refuses_others)
+{
+	static const char *const rows[] = { "", "fcbb::/32", "fcbb:bb00::/48", "fcbb:bb00:1::/32",
+		"fcbb:bb00::", "fcbbb:1::/32", "fcbb:g::/32", "10.0.0.0/32", "fcbb:bb00::/320" };
+	uint32_t prefix;
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK(!unit_prefix(rows[i], &prefix));
+}
