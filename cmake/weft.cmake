@@ -193,10 +193,17 @@ function(weft_library name)
 endfunction()
 
 # weft_script(NAME LABEL COMMAND...)
-# A test that is a script or a program with arguments; 77 means skipped.
+# A test that is a script or a program with arguments; 77 means skipped.  It finds the programs of
+# its build in $WEFT_BUILD.  Under the label "live" it has the machine to itself.
 function(weft_script name label)
-	if(NOT WEFT_LIBFUZZER)
-		_weft_test(${name} ${label} ${ARGN})
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	_weft_test(${name} ${label} ${ARGN})
+	set_tests_properties(${name}@${WEFT_PRESET} PROPERTIES
+		ENVIRONMENT WEFT_BUILD=${CMAKE_BINARY_DIR})
+	if(label STREQUAL live)
+		set_tests_properties(${name}@${WEFT_PRESET} PROPERTIES RUN_SERIAL ON TIMEOUT 300)
 	endif()
 endfunction()
 
@@ -235,4 +242,8 @@ function(weft_shape)
 		${shape}/symbols.sh $<TARGET_FILE:fixture_one> $<TARGET_FILE:fixture_two>)
 	_weft_test(shape/can_fail/archive shape ${shape}/self_test.sh ${shape}/fixtures/archive
 		${shape}/archive.sh $<TARGET_FILE:fixture_one> ${CMAKE_C_COMPILER})
+	add_executable(fixture_check tests/shape/fixtures/check/failing_test.c)
+	_weft_program(fixture_check base)
+	_weft_test(shape/can_fail/check shape ${shape}/self_test.sh ${shape}/fixtures/check
+		${shape}/check.sh $<TARGET_FILE:fixture_check>)
 endfunction()
