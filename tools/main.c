@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * main - one program, many verbs.
+ *
+ * One binary instead of a dozen: one thing to install, one --help to start from, and what it
+ * does is this table.  To add a verb: cmd_NAME.c, a prototype in verbs.h, a line here, and the
+ * file's name in the weft_tool(weft ...) row of CMakeLists.txt.
+ */
+#include "verbs.h"
+
+#include <stddef.h>
+
+static const struct verb verbs[] = {
+	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
+	{ NULL, NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return verb_run("weft", "multipath reliable connections", verbs, argc, argv);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VERBS_H
+#define VERBS_H
+/*
+ * verbs - what `weft` can do.  A verb is one file, cmd_NAME.c, and one line of the table in
+ * main.c.  It gets argv with argv[0] = "weft NAME", so that argp's messages name it whole.
+ */
+
+struct verb {
+	const char *name, *help;           /* help: one line, for `weft help` */
+	int (*run)(int argc, char **argv); /* returns the exit status */
+};
+
+/* Exit statuses; argp's own for wrong usage is the same. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 64 };
+
+/* Finds argv[1] among verbs and runs it; lists them for "help", --help, or nothing.  Used by
+ * `weft` itself and by verbs that have verbs of their own.
+ */
+int verb_run(
+	const char *program, const char *purpose, const struct verb verbs[], int argc, char **argv);
+
+int cmd_fabric(int argc, char **argv);
+
+#endif
