@@ -86,7 +86,10 @@ const char *weft_syndrome_name(uint8_t syndrome)
 #define AT(s, i) FOLD((s)[(i) < sizeof(s) ? (i) : sizeof(s) - 1])
 #define FOLD(c) (char)((c) >= 'A' && (c) <= 'Z' ? (c) + ('a' - 'A') : (c))
 #define AT4(s, i) AT(s, (i)), AT(s, (i) + 1), AT(s, (i) + 2), AT(s, (i) + 3)
-#define KEY(s) { AT4(s, 0), AT4(s, 4), AT4(s, 8), AT4(s, 12), AT4(s, 16), AT4(s, 20) }
+#define KEY(s)                                                                                     \
+	{                                                                                          \
+		AT4(s, 0), AT4(s, 4), AT4(s, 8), AT4(s, 12), AT4(s, 16), AT4(s, 20)                \
+	}
 enum { KEY_BYTES = 24 };
 
 #define WEFT_DROP(NAME, text) _Static_assert(sizeof(#NAME) <= KEY_BYTES, "widen KEY");
