@@ -34,12 +34,9 @@ enum {
 	CRC_OF_ONES = 0x2144df1c,
 };
 
-static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 bool weft_flow_is_ipv4(const struct weft_flow *flow)
 {
-	return __builtin_memcmp(flow->src, mapped, sizeof(mapped)) == 0 &&
-	       __builtin_memcmp(flow->dst, mapped, sizeof(mapped)) == 0;
+	return ip_is_mapped(flow->src) && ip_is_mapped(flow->dst);
 }
 
 static size_t put_ipv6(const struct weft_flow *flow, size_t udp_bytes, uint8_t *p)

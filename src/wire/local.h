@@ -65,6 +65,12 @@ static inline void put64(uint8_t *p, uint64_t v)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "get and put swap unconditionally");
 
+/* IPv4 in IPv6's clothes: ::ffff:a.b.c.d */
+static inline bool ip_is_mapped(const uint8_t address[16])
+{
+	return get64(address) == 0 && get32(address + 8) == 0xffff;
+}
+
 /* Refuses: fills *fault and is false, so that a check ends in `return fault_at(...)`. */
 static inline bool fault_at(struct weft_wire_fault *fault, enum weft_drop drop, size_t bit)
 {

@@ -9,6 +9,7 @@ on every vector, a misreading would have to have been made twice.
 Usage: decode.py FILE.hex...            check: decode each, compare with what the file says
        decode.py --print FILE.hex...    print what was decoded, one JSON object per file
        decode.py --against WEFT FILE... also compare with `WEFT decode --plain KIND FILE`
+       decode.py --seeds FOLDER FILE... write the bytes as seeds of tests/fuzz/wire_decode.c
 """
 import ipaddress
 import json
@@ -249,8 +250,22 @@ def by_weft(program, path, plain):
 	return flat
 
 
+def write_seeds(folder, paths):
+	for path in paths:
+		raw, plain, _ = load(path)
+		(folder / path.stem).write_bytes(bytes([['usid', 'stev', 'udp_port'].index(plain)]) + raw)
+		try:
+			_, _, at, end = outside(raw, plain)
+		except Drop:
+			continue
+		(folder / f'{path.stem}-datagram').write_bytes(b'\x03' + raw[at:end])
+
+
 def main(args):
 	show, program = False, None
+	if args[:1] == ['--seeds']:
+		write_seeds(pathlib.Path(args[1]), map(pathlib.Path, args[2:]))
+		return 0
 	if args[:1] == ['--print']:
 		show, args = True, args[1:]
 	elif args[:1] == ['--against']:

@@ -67,6 +67,9 @@ static bool get_ipv6(const uint8_t *p, size_t bytes, size_t at, struct ip_view *
 		return fault_at(fault, WEFT_DROP_TRUNCATED, 8 * (at + bytes));
 	__builtin_memcpy(view->src, p + 8, 16);
 	__builtin_memcpy(view->dst, p + 24, 16);
+	/* A mapped source never crosses a wire (RFC 4291), and inside it would pass for IPv4. */
+	if (ip_is_mapped(view->src))
+		return fault_at(fault, WEFT_DROP_BAD_FIELD, 8 * (at + 8));
 	view->flow_label = get32(p) & 0xfffff;
 	view->tclass = (uint8_t)(get32(p) >> 20);
 	view->next = p[6];

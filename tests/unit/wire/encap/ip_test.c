@@ -66,6 +66,18 @@ TEST(ip_get__refuses_what_no_fabric_port_sends)
 	}
 }
 
+TEST(ip_get__refuses_ipv4_in_ipv6_clothes)
+{
+	struct weft_wire_fault fault;
+	struct ip_view view;
+	uint8_t frame[64] = { 0 };
+
+	ipv6_put(frame, v4.src, v4.dst, 20, NEXT_UDP, 0, 0, 64);
+	CHECK(!ip_get(frame, 60, 0, false, &view, &fault));
+	CHECK_EQ(fault.drop, WEFT_DROP_BAD_FIELD);
+	CHECK_EQ(fault.bit, 64);
+}
+
 TEST(ip_tclass__reads_a_header_nobody_has_checked)
 {
 	uint8_t v6[2] = { 0x6a, 0xb7 }, four[2] = { 0x45, 0xc2 };
