@@ -12,6 +12,7 @@
 
 static const struct verb verbs[] = {
 	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
+	{ "lab", "an emulated fabric on this machine: up, run, fault, down", cmd_lab },
 	{ NULL, NULL, NULL },
 };
 

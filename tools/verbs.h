@@ -21,5 +21,6 @@ int verb_run(
 	const char *program, const char *purpose, const struct verb verbs[], int argc, char **argv);
 
 int cmd_fabric(int argc, char **argv);
+int cmd_lab(int argc, char **argv);
 
 #endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_LAB_H
+#define WEFT_LAB_H
+/*
+ * lab - an emulated fabric on this machine, made of the kernel's own SRv6 switches.
+ *
+ *   fabric file --> keeper process -- owns --> one network namespace per host and switch,
+ *                      ^                       veth cables, seg6local tables, token buckets
+ *       weft_lab_open  | unix socket
+ *                      +--- faults, counters, "let me in": any process of the same user
+ *
+ * Only the keeper holds the namespaces: when it ends, in whatever way, the kernel takes all of
+ * them back.  Without root it works inside a user namespace of its own.
+ *
+ * Time     faults may end by themselves; everything else happens before a call returns.
+ * Memory   opened objects are the caller's to close.
+ * Threads  one per struct weft_lab; several opens of one lab may be used at once.
+ * Errors   0, or -1 with one line in error.
+ */
+#include <weft/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_LAB_NODES_MAX 1024
+#define WEFT_LAB_FAULTS_MAX 256
+#define WEFT_LAB_RATE_NONE UINT64_MAX
+#define WEFT_LAB_SHAPED_BPS_MAX UINT64_C(10000000000) /* faster links are left unshaped */
+
+struct weft_lab;
+
+struct weft_lab_options {
+	const char *fabric; /* file */
+	const char *name;   /* NULL: the fabric's */
+	uint64_t rate_bps;  /* of every link; 0: as the file says; WEFT_LAB_RATE_NONE: unshaped */
+	bool offloads;      /* leave checksum and segmentation offload on: not what a NIC emits */
+};
+
+/* Returns once the fabric forwards.  A lab of that name must not be up. */
+int weft_lab_up(const struct weft_lab_options *options, char *error, size_t error_bytes);
+/* name NULL: the only one that is up. */
+int weft_lab_open(struct weft_lab **lab, const char *name, char *error, size_t error_bytes);
+void weft_lab_close(struct weft_lab *lab); /* NULL is fine */
+/* Ends what runs in the lab, takes everything down, waits for it.  Does not close. */
+int weft_lab_down(struct weft_lab *lab, char *error, size_t error_bytes);
+
+/* Names of labs that are up, at most n; what dead keepers left is removed in passing. */
+size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n);
+
+const char *weft_lab_name(const struct weft_lab *lab);
+const char *weft_lab_fabric(const struct weft_lab *lab); /* path of the lab's copy of the file */
+const struct weft_topo *weft_lab_topo(const struct weft_lab *lab);
+int weft_lab_keeper_pid(const struct weft_lab *lab);
+
+/*
+ * Moves the calling thread into a node's network (and, without root, user) namespace for good;
+ * the latter only works while the process has one thread.  Sets WEFT_FABRIC, WEFT_LAB and
+ * WEFT_HOST in the environment.
+ */
+int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes);
+
+/*
+ * Faults.  What is asked for is in force when the call returns; overlapping faults add up, and
+ * each is undone by itself.
+ */
+enum weft_lab_fault_kind {
+	WEFT_LAB_LINK_DOWN,    /* link: the upper (switch) end goes down, both lose carrier */
+	WEFT_LAB_LOSS,         /* link: loss_ppm of the packets that go this way */
+	WEFT_LAB_BLACKHOLE,    /* link: the switch it leaves drops its uSIDs, silently */
+	WEFT_LAB_FREEZE,       /* switch: links stay up, nothing is forwarded */
+	WEFT_LAB_REBOOT,       /* switch: links down and tables lost for for_ns, then restored */
+	WEFT_LAB_PLANE_DOWN,   /* plane: every link loses carrier */
+	WEFT_LAB_PLANE_FREEZE, /* plane: every switch freezes */
+	WEFT_LAB_PORT_DOWN,    /* host link: the host's end goes down, both lose carrier */
+	WEFT_LAB_NIC_DOWN,     /* host: all its ports */
+	WEFT_LAB_FAULT_COUNT,
+};
+
+enum weft_lab_way { WEFT_LAB_UP = 1, WEFT_LAB_DOWN = 2 }; /* bits: away from hosts, to hosts */
+
+struct weft_lab_fault {
+	uint64_t for_ns; /* ends by itself after; 0: stays until undone */
+	uint64_t age_ns; /* filled in when listed */
+	uint32_t id;     /* given by the lab, from 1 */
+	enum weft_lab_fault_kind kind;
+	uint32_t where;    /* link, node or plane: see the kinds */
+	uint32_t loss_ppm; /* WEFT_LAB_LOSS only */
+	uint32_t way;      /* WEFT_LAB_LOSS and _BLACKHOLE only */
+};
+
+const char *weft_lab_fault_name(enum weft_lab_fault_kind kind); /* "link-down" */
+const char *weft_lab_fault_help(enum weft_lab_fault_kind kind); /* one line */
+/* Fills kind and where from words, way with UP, the rest with 0 (a reboot: for_ns 200 ms). */
+int weft_lab_fault_parse(const struct weft_topo *topo, const char *kind, const char *where,
+	struct weft_lab_fault *fault, char *error, size_t error_bytes);
+/* "loss 20 % of p0.t0-0:t1-0 up" */
+void weft_lab_fault_text(
+	const struct weft_topo *topo, const struct weft_lab_fault *fault, char *text, size_t bytes);
+
+int weft_lab_fault(struct weft_lab *lab, const struct weft_lab_fault *fault, uint32_t *id,
+	char *error, size_t error_bytes);
+int weft_lab_undo(struct weft_lab *lab, uint32_t id, char *error, size_t error_bytes); /* 0: all */
+/* The active ones, at most n; how many, or -1. */
+int weft_lab_faults(struct weft_lab *lab, struct weft_lab_fault faults[], size_t n);
+
+struct weft_lab_end_stats { /* what the kernel counts at one end of a link */
+	uint64_t tx_packets, tx_bytes, tx_dropped;
+	uint64_t rx_packets, rx_bytes, rx_dropped;
+	bool up, carrier;
+};
+/* ends[0]: the lower one. */
+int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end_stats ends[2]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_LAB_H */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * keeper - the process that is the lab.
+ *
+ * It holds the only references to the namespaces and does everything that changes them, one
+ * request at a time: two users cannot half-apply two faults, a fault that ends by itself needs
+ * no one to wait for it, and whatever ends this process takes the whole fabric with it.
+ *
+ * Requests are structs over a local seqpacket socket, since both ends are this very program; a
+ * number in front tells apart versions that are not.
+ */
+#include "local.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 64
+#define KILL_WAIT_MS 500
+
+struct keeper {
+	struct world world;
+	const char *name;
+	int user_ns_fd; /* -1: root's lab, no user namespace of its own */
+	int signal_fd, listen_fd;
+	int clients[CLIENTS_MAX];
+	uint32_t n_clients;
+	bool done;
+};
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	(void)close(fd);
+	return ok;
+}
+
+/* Without root: a user namespace in which we are. */
+static bool become_root(struct keeper *k)
+{
+	unsigned uid = geteuid(), gid = getegid();
+	char map[64];
+
+	k->user_ns_fd = -1;
+	if (!uid)
+		return true;
+	if (unshare(CLONE_NEWUSER))
+		return world_fail(&k->world,
+			"cannot make a user namespace: %s (as root it would "
+			"not be needed)",
+			strerror(errno));
+	(void)write_file("/proc/self/setgroups", "deny");
+	(void)snprintf(map, sizeof(map), "0 %u 1\n", uid);
+	if (!write_file("/proc/self/uid_map", map))
+		return world_fail(&k->world, "cannot write uid_map: %s", strerror(errno));
+	(void)snprintf(map, sizeof(map), "0 %u 1\n", gid);
+	if (!write_file("/proc/self/gid_map", map))
+		return world_fail(&k->world, "cannot write gid_map: %s", strerror(errno));
+	k->user_ns_fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	return k->user_ns_fd >= 0 ||
+	       world_fail(&k->world, "cannot open the user namespace: %s", strerror(errno));
+}
+
+static bool open_sockets(struct keeper *k)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	k->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	k->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	WEFT_ASSERT(sizeof(address.sun_path) >= STATE_PATH_BYTES);
+	if (k->signal_fd < 0 || k->listen_fd < 0 || !state_path(address.sun_path, k->name, "sock"))
+		return world_fail(&k->world, "cannot make a socket: %s", strerror(errno));
+	(void)unlink(address.sun_path);
+	if (bind(k->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
+		listen(k->listen_fd, CLIENTS_MAX))
+		return world_fail(&k->world, "%s: %s", address.sun_path, strerror(errno));
+	return true;
+}
+
+/* ---- ending ---- */
+
+static bool is_inside(const struct keeper *k, const struct stat *ns)
+{
+	struct stat st;
+
+	for (uint32_t i = 0; i < k->world.n_nodes; i++) {
+		if (!fstat(k->world.nodes[i].ns_fd, &st) && st.st_ino == ns->st_ino &&
+			st.st_dev == ns->st_dev)
+			return true;
+	}
+	return false;
+}
+
+/* Sends a signal to every process in the lab's namespaces; how many there are. */
+static unsigned signal_inside(const struct keeper *k, int signal)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (proc && (entry = readdir(proc)) != NULL) {
+		int pid = (int)strtoul(entry->d_name, NULL, 10); /* 0: no process */
+		char path[64];
+		struct stat ns;
+
+		if (pid <= 1 || pid == getpid())
+			continue;
+		(void)snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+		if (stat(path, &ns) || !is_inside(k, &ns))
+			continue;
+		n++;
+		(void)kill(pid, signal);
+	}
+	if (proc)
+		(void)closedir(proc);
+	return n;
+}
+
+static void end_inside(const struct keeper *k)
+{
+	if (!signal_inside(k, SIGTERM))
+		return;
+	for (unsigned ms = 0; ms < KILL_WAIT_MS; ms += 10) {
+		(void)poll(NULL, 0, 10);
+		if (!signal_inside(k, 0))
+			return;
+	}
+	(void)signal_inside(k, SIGKILL);
+}
+
+/* ---- requests ---- */
+
+static void send_reply(int client, const struct lab_reply *reply, const void *tail,
+	size_t tail_bytes, const int fds[], unsigned n_fds)
+{
+	struct iovec parts[2] = {
+		{ (void *)(uintptr_t)reply, sizeof(*reply) },
+		{ (void *)(uintptr_t)tail, tail_bytes },
+	};
+	union {
+		char buf[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	struct msghdr message = { .msg_iov = parts, .msg_iovlen = tail_bytes ? 2 : 1 };
+
+	if (n_fds) {
+		message.msg_control = control.buf;
+		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+	}
+	(void)sendmsg(client, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool read_stats(struct keeper *k, uint32_t link, struct lab_reply *reply)
+{
+	struct world *w = &k->world;
+
+	if (link >= weft_topo_shape(w->topo)->links)
+		return world_fail(w, "no link number %u", link);
+	struct weft_link l = weft_topo_link(w->topo, link);
+	if (!l.cabled)
+		return true;
+	for (unsigned e = 0; e < 2; e++) {
+		if (!request_stats(&w->nodes[l.node[e]].netlink,
+			    port_ifindex(w, l.node[e], l.port[e]), &reply->ends[e]))
+			return world_fail(w, "counters: %s", strerror(errno));
+	}
+	return true;
+}
+
+static void reply_faults(struct keeper *k, int client, struct lab_reply *reply)
+{
+	static struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX];
+	uint64_t now_ns = clock_now_ns();
+
+	reply->n = k->world.n_faults;
+	memcpy(faults, k->world.faults, reply->n * sizeof(*faults));
+	for (uint32_t i = 0; i < reply->n; i++)
+		faults[i].age_ns = now_ns - faults[i].age_ns;
+	send_reply(client, reply, faults, reply->n * sizeof(*faults), NULL, 0);
+}
+
+static void reply_enter(struct keeper *k, int client, uint32_t node, struct lab_reply *reply)
+{
+	int fds[2] = { -1, k->user_ns_fd };
+
+	if (node >= k->world.n_nodes) {
+		reply->result = -1;
+		(void)snprintf(reply->text, sizeof(reply->text), "no node number %u", node);
+		send_reply(client, reply, NULL, 0, NULL, 0);
+		return;
+	}
+	fds[0] = k->world.nodes[node].ns_fd;
+	send_reply(client, reply, NULL, 0, fds, k->user_ns_fd < 0 ? 1 : 2);
+}
+
+static void answer(struct keeper *k, int client, const struct lab_request *request)
+{
+	struct lab_reply reply = { 0 };
+	bool ok = true;
+
+	switch ((enum lab_op)request->op) {
+	case LAB_HELLO:
+		reply.n = (uint32_t)getpid();
+		break;
+	case LAB_DOWN:
+		k->done = true;
+		break;
+	case LAB_ENTER:
+		reply_enter(k, client, request->arg, &reply);
+		return;
+	case LAB_FAULT:
+		ok = fault_add(&k->world, &request->fault, clock_now_ns(), &reply.n);
+		break;
+	case LAB_UNDO:
+		ok = fault_undo(&k->world, request->arg);
+		break;
+	case LAB_FAULTS:
+		reply_faults(k, client, &reply);
+		return;
+	case LAB_STATS:
+		ok = read_stats(k, request->arg, &reply);
+		break;
+	default:
+		ok = world_fail(&k->world, "no such request");
+		break;
+	}
+	if (!ok) {
+		reply.result = -1;
+		memcpy(reply.text, k->world.error, sizeof(reply.text));
+	}
+	send_reply(client, &reply, NULL, 0, NULL, 0);
+}
+
+/* False: the client is gone. */
+static bool serve(struct keeper *k, int client)
+{
+	struct lab_request request;
+	struct lab_reply reply = { .result = -1 };
+	ssize_t n = recv(client, &request, sizeof(request), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (!n)
+		return false;
+	if (n == (ssize_t)sizeof(request) && request.protocol == LAB_PROTOCOL) {
+		answer(k, client, &request);
+		return true;
+	}
+	(void)snprintf(reply.text, sizeof(reply.text),
+		"the lab was brought up by another version of weft");
+	send_reply(client, &reply, NULL, 0, NULL, 0);
+	return false;
+}
+
+static void accept_client(struct keeper *k)
+{
+	int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (k->n_clients == CLIENTS_MAX)
+		(void)close(fd);
+	else
+		k->clients[k->n_clients++] = fd;
+}
+
+static int wait_ms(const struct keeper *k)
+{
+	uint64_t next_ns = fault_next_ns(&k->world), now_ns = clock_now_ns();
+
+	if (next_ns == UINT64_MAX)
+		return -1;
+	if (next_ns <= now_ns)
+		return 0;
+	return (int)WEFT_MIN((next_ns - now_ns + 999999) / 1000000, UINT64_C(3600000));
+}
+
+static void keep(struct keeper *k)
+{
+	while (!k->done) {
+		struct pollfd polls[2 + CLIENTS_MAX] = {
+			{ .fd = k->listen_fd, .events = POLLIN },
+			{ .fd = k->signal_fd, .events = POLLIN },
+		};
+		uint32_t n = k->n_clients, kept = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			polls[2 + i] = (struct pollfd){ .fd = k->clients[i], .events = POLLIN };
+		if (poll(polls, 2 + n, wait_ms(k)) < 0 && errno != EINTR)
+			return;
+		(void)fault_expire(&k->world, clock_now_ns());
+		if (polls[1].revents)
+			k->done = true;
+		for (uint32_t i = 0; i < n; i++) {
+			if (!polls[2 + i].revents || serve(k, k->clients[i]))
+				k->clients[kept++] = k->clients[i];
+			else
+				(void)close(k->clients[i]);
+		}
+		k->n_clients = kept;
+		if (polls[0].revents)
+			accept_client(k);
+	}
+}
+
+static void report(int fd, const char *text)
+{
+	(void)!write(fd, text, strlen(text) + 1);
+	(void)close(fd);
+}
+
+void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_options *options,
+	int lock_fd, int ready_fd)
+{
+	static struct keeper keeper;
+
+	keeper.name = name;
+	(void)prctl(PR_SET_NAME, "weft-lab");
+	(void)signal(SIGINT, SIG_IGN);
+	(void)signal(SIGHUP, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN);
+	bool ok = open_sockets(&keeper) && become_root(&keeper) &&
+		  world_open(&keeper.world, topo, options->rate_bps, options->offloads);
+	if (ok) {
+		report(ready_fd, "");
+		keep(&keeper);
+		end_inside(&keeper);
+	}
+	state_remove(name);
+	if (!ok) /* whoever reads this may try again at once */
+		report(ready_fd, keeper.world.error);
+	world_close(&keeper.world);
+	(void)close(lock_fd);
+	/* Clients that wait for the end see it when this process has really gone. */
+	_exit(ok ? 0 : 1);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LAB_LOCAL_H
+#define LAB_LOCAL_H
+/* What the files of lab share: the world (the keeper's side), the state folder, the messages. */
+#include <weft/base.h>
+#include <weft/lab.h>
+
+#include <libmnl/libmnl.h>
+
+#define ERROR_BYTES 256
+
+/* ---- netlink.c: many requests in one send, every one acknowledged ---- */
+
+struct netlink {
+	struct mnl_socket *socket;
+	uint32_t seq;
+};
+
+struct batch {
+	struct netlink *netlink;
+	size_t used;
+	uint32_t first_seq;
+	int error;              /* errno of the first request that failed; later ones go on */
+	char text[ERROR_BYTES]; /* what that was */
+	const char *whats[256]; /* per request in flight: what it is, for text */
+	uint32_t n;
+	_Alignas(8) char buf[32768];
+};
+
+bool netlink_open(struct netlink *netlink); /* in the calling thread's namespace; errno */
+void netlink_close(struct netlink *netlink);
+void batch_begin(struct batch *batch, struct netlink *netlink);
+/* Starts a request; what must outlive the batch.  Requests are at most 1 KiB. */
+struct nlmsghdr *batch_add(struct batch *batch, uint16_t type, uint16_t flags, const char *what);
+/* Sends what is left; false when anything failed since batch_begin. */
+bool batch_end(struct batch *batch);
+
+/* ---- request.c: the requests that the lab is made of ---- */
+
+struct veth_end {
+	int ns_fd;
+	int ifindex;
+	const char *name;
+	uint8_t mac[6];
+};
+
+/* ends[0] is up then, ends[1] is not yet. */
+void request_veth(struct batch *batch, const struct veth_end ends[2], uint32_t mtu_bytes);
+void request_link_state(struct batch *batch, int ifindex, bool up);
+void request_address(struct batch *batch, int ifindex, const uint8_t address[16]);
+void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6]);
+/* Token bucket of rate_bps with a queue behind it. */
+void request_shaper(struct batch *batch, int ifindex, uint64_t rate_bps, uint32_t frame_bytes,
+	uint32_t queue_bytes);
+
+enum route_form { ROUTE_GATEWAY, ROUTE_LOCAL, ROUTE_END, ROUTE_BLACKHOLE };
+
+struct route_request {
+	enum route_form form;
+	const struct weft_route *route;
+	const uint8_t *source; /* preferred source address, or NULL */
+	const int *ifindexes;  /* of ROUTE_GATEWAY: n > 1 shares flows between them */
+	uint32_t n;
+};
+void request_route(struct batch *batch, const struct route_request *request);
+void request_route_gone(struct batch *batch, const struct weft_route *route);
+/* Reads both counters and state of an interface; false: errno. */
+bool request_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats);
+
+/* ---- world.c: the fabric, built ---- */
+
+struct port {
+	bool down, hole;   /* down: admin down at this end; hole: its uSIDs are dropped */
+	uint32_t loss_ppm; /* of what comes in here */
+};
+
+struct node {
+	int ns_fd;
+	struct netlink netlink;
+	int control_fd;          /* a socket in there, for what netlink cannot do */
+	struct port *now, *want; /* per port: how it is, how the faults want it */
+	uint32_t ports;
+	bool frozen, want_frozen;
+	bool bare, want_bare; /* tables gone */
+};
+
+struct world {
+	struct weft_topo *topo;
+	struct node *nodes;
+	uint32_t n_nodes;
+	uint64_t rate_bps;
+	bool offloads;
+	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX]; /* age_ns: when it began */
+	uint32_t n_faults, next_id;
+	char error[ERROR_BYTES];
+};
+
+/* Takes over topo.  False: world->error; world_close is due in any case. */
+bool world_open(struct world *world, struct weft_topo *topo, uint64_t rate_bps, bool offloads);
+void world_close(struct world *world);
+bool world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool world_enter(struct world *world, uint32_t node);   /* this thread into the node's namespace */
+bool world_sysctl(const char *path, const char *value); /* of the namespace it is in */
+/* Makes both ends of a port's link take notice of a change now, not when the kernel gets to it. */
+void port_sync(struct world *world, uint32_t node, uint32_t port);
+int port_ifindex(const struct world *world, uint32_t node, uint32_t port);
+void port_name(const struct world *world, uint32_t node, uint32_t port, char name[16]);
+/* Everything that topo says a node must know, except what is broken just now. */
+void table_write(struct world *world, uint32_t node, struct batch *batch);
+void table_remove(struct world *world, uint32_t node, struct batch *batch);
+void neighbour_write(struct world *world, uint32_t node, uint32_t port, struct batch *batch);
+
+/* ---- fault.c: from the list of faults to the state of every port ---- */
+
+bool fault_check(struct world *world, const struct weft_lab_fault *fault);
+bool fault_add(
+	struct world *world, const struct weft_lab_fault *fault, uint64_t now_ns, uint32_t *id);
+bool fault_undo(struct world *world, uint32_t id); /* 0: all */
+bool fault_expire(struct world *world, uint64_t now_ns);
+uint64_t fault_next_ns(const struct world *world); /* when one ends by itself; UINT64_MAX: none */
+
+/* ---- loss.c ---- */
+
+bool loss_set(struct world *world, uint32_t node); /* the losses of all ports of a node, anew */
+
+/* ---- clock.c ---- */
+uint64_t clock_now_ns(void); /* monotonic */
+
+/* ---- state.c: the folder of a lab ---- */
+
+#define STATE_PATH_BYTES 108 /* sockaddr_un's */
+
+/* name NULL: the folder of all labs.  file NULL: the lab's folder. */
+bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file);
+/* Makes and locks the folder; the lock's descriptor, or -1 with error. */
+int state_take(const char *name, char *error, size_t error_bytes);
+bool state_is_alive(const char *name); /* removes what a dead keeper left */
+void state_remove(const char *name);
+bool state_name_ok(const char *name);
+
+/* ---- keeper.c ---- */
+
+enum lab_op { LAB_HELLO, LAB_DOWN, LAB_ENTER, LAB_FAULT, LAB_UNDO, LAB_FAULTS, LAB_STATS };
+
+#define LAB_PROTOCOL 0x5745464c01u
+
+struct lab_request {
+	uint64_t protocol;
+	uint32_t op, arg;
+	struct weft_lab_fault fault;
+};
+
+struct lab_reply { /* LAB_FAULTS: n faults follow */
+	int32_t result;
+	uint32_t n;
+	char text[ERROR_BYTES];
+	struct weft_lab_end_stats ends[2];
+};
+
+/* Never returns.  Writes "" (up) or an error line to ready_fd. */
+void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_options *options,
+	int lock_fd, int ready_fd) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * request - the netlink requests that a fabric is made of.
+ *
+ * All neighbours are permanent entries for one made-up gateway address, so that nothing is ever
+ * resolved: no delay for the first packet, none after a link comes back.
+ *
+ * The own uSID's route hangs on a veth pair of its own inside the switch: a route on "lo" is
+ * taken by the kernel but answers "no route", and one on a real port dies with that port.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/lwtunnel.h>
+#include <linux/neighbour.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/seg6_local.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <string.h>
+
+static const uint8_t gateway[16] = { 0xfe, 0x80, [15] = 1 };
+
+static void put_end(struct nlmsghdr *h, const struct veth_end *end, uint32_t mtu_bytes)
+{
+	mnl_attr_put_strz(h, IFLA_IFNAME, end->name);
+	mnl_attr_put(h, IFLA_ADDRESS, 6, end->mac);
+	mnl_attr_put_u32(h, IFLA_MTU, mtu_bytes);
+	mnl_attr_put_u32(h, IFLA_NUM_TX_QUEUES, 1);
+	mnl_attr_put_u32(h, IFLA_NUM_RX_QUEUES, 1);
+	mnl_attr_put_u32(h, IFLA_NET_NS_FD, (uint32_t)end->ns_fd);
+}
+
+static struct ifinfomsg *put_ifinfo(struct nlmsghdr *h, int ifindex)
+{
+	struct ifinfomsg *info = mnl_nlmsg_put_extra_header(h, sizeof(*info));
+
+	info->ifi_family = AF_UNSPEC;
+	info->ifi_index = ifindex;
+	info->ifi_flags = IFF_UP;
+	info->ifi_change = IFF_UP;
+	return info;
+}
+
+void request_veth(struct batch *batch, const struct veth_end ends[2], uint32_t mtu_bytes)
+{
+	struct nlmsghdr *h = batch_add(batch, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, "new veth");
+
+	put_ifinfo(h, ends[0].ifindex);
+	put_end(h, &ends[0], mtu_bytes);
+	struct nlattr *linkinfo = mnl_attr_nest_start(h, IFLA_LINKINFO);
+	mnl_attr_put_strz(h, IFLA_INFO_KIND, "veth");
+	struct nlattr *data = mnl_attr_nest_start(h, IFLA_INFO_DATA);
+	struct nlattr *peer = mnl_attr_nest_start(h, VETH_INFO_PEER);
+	put_ifinfo(h, ends[1].ifindex)->ifi_flags = 0; /* cannot go up before it has its peer */
+	put_end(h, &ends[1], mtu_bytes);
+	mnl_attr_nest_end(h, peer);
+	mnl_attr_nest_end(h, data);
+	mnl_attr_nest_end(h, linkinfo);
+}
+
+void request_link_state(struct batch *batch, int ifindex, bool up)
+{
+	struct nlmsghdr *h = batch_add(batch, RTM_NEWLINK, 0, up ? "link up" : "link down");
+
+	put_ifinfo(h, ifindex)->ifi_flags = up ? IFF_UP : 0;
+}
+
+void request_address(struct batch *batch, int ifindex, const uint8_t address[16])
+{
+	struct nlmsghdr *h =
+		batch_add(batch, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, "new address");
+	struct ifaddrmsg *a = mnl_nlmsg_put_extra_header(h, sizeof(*a));
+
+	a->ifa_family = AF_INET6;
+	a->ifa_prefixlen = 128;
+	a->ifa_flags = IFA_F_NODAD;
+	a->ifa_index = (uint32_t)ifindex;
+	mnl_attr_put(h, IFA_LOCAL, 16, address);
+	mnl_attr_put(h, IFA_ADDRESS, 16, address);
+}
+
+void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6])
+{
+	struct nlmsghdr *h =
+		batch_add(batch, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, "new neighbour");
+	struct ndmsg *n = mnl_nlmsg_put_extra_header(h, sizeof(*n));
+
+	n->ndm_family = AF_INET6;
+	n->ndm_ifindex = ifindex;
+	n->ndm_state = NUD_PERMANENT;
+	mnl_attr_put(h, NDA_DST, 16, gateway);
+	mnl_attr_put(h, NDA_LLADDR, 6, mac);
+}
+
+void request_shaper(struct batch *batch, int ifindex, uint64_t rate_bps, uint32_t frame_bytes,
+	uint32_t queue_bytes)
+{
+	struct nlmsghdr *h =
+		batch_add(batch, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, "new token bucket");
+	struct tcmsg *tc = mnl_nlmsg_put_extra_header(h, sizeof(*tc));
+	uint64_t rate = rate_bps / 8;
+	/* Less than two frames would stall.  A quarter of a millisecond lets the bucket make up
+	 * for a timer that fires late, as it does when the machine is busy.
+	 */
+	uint64_t burst = WEFT_MAX(rate / 4000, (uint64_t)frame_bytes * 2);
+	struct tc_tbf_qopt options = {
+		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
+			.rate = (uint32_t)WEFT_MIN(rate, (uint64_t)UINT32_MAX) },
+		.limit = queue_bytes,
+	};
+
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_handle = 0x10000;
+	tc->tcm_parent = TC_H_ROOT;
+	mnl_attr_put_strz(h, TCA_KIND, "tbf");
+	struct nlattr *nest = mnl_attr_nest_start(h, TCA_OPTIONS);
+	mnl_attr_put(h, TCA_TBF_PARMS, sizeof(options), &options);
+	mnl_attr_put_u32(h, TCA_TBF_BURST, (uint32_t)burst);
+	if (rate > UINT32_MAX)
+		mnl_attr_put_u64(h, TCA_TBF_RATE64, rate);
+	mnl_attr_nest_end(h, nest);
+}
+
+static struct rtmsg *put_route(struct nlmsghdr *h, const struct weft_route *route)
+{
+	struct rtmsg *r = mnl_nlmsg_put_extra_header(h, sizeof(*r));
+
+	r->rtm_family = AF_INET6;
+	r->rtm_dst_len = (uint8_t)route->prefix_bits;
+	r->rtm_table = RT_TABLE_MAIN;
+	r->rtm_protocol = RTPROT_STATIC;
+	r->rtm_scope = RT_SCOPE_UNIVERSE;
+	r->rtm_type = RTN_UNICAST;
+	mnl_attr_put(h, RTA_DST, 16, route->prefix);
+	return r;
+}
+
+static void put_end_action(struct nlmsghdr *h)
+{
+	mnl_attr_put_u16(h, RTA_ENCAP_TYPE, LWTUNNEL_ENCAP_SEG6_LOCAL);
+	struct nlattr *encap = mnl_attr_nest_start(h, RTA_ENCAP);
+	mnl_attr_put_u32(h, SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END);
+	struct nlattr *flavors = mnl_attr_nest_start(h, SEG6_LOCAL_FLAVORS);
+	mnl_attr_put_u32(h, SEG6_LOCAL_FLV_OPERATION, 1u << SEG6_LOCAL_FLV_OP_NEXT_CSID);
+	mnl_attr_put_u8(h, SEG6_LOCAL_FLV_LCBLOCK_BITS, 32);
+	mnl_attr_put_u8(h, SEG6_LOCAL_FLV_LCNODE_FN_BITS, 16);
+	mnl_attr_nest_end(h, flavors);
+	mnl_attr_nest_end(h, encap);
+}
+
+static void put_gateways(struct nlmsghdr *h, const struct route_request *request)
+{
+	if (request->n == 1) {
+		mnl_attr_put(h, RTA_GATEWAY, 16, gateway);
+		mnl_attr_put_u32(h, RTA_OIF, (uint32_t)request->ifindexes[0]);
+		return;
+	}
+	struct nlattr *nest = mnl_attr_nest_start(h, RTA_MULTIPATH);
+	/* Each hop: struct rtnexthop and one attribute. */
+	for (uint32_t i = 0; i < request->n; i++) {
+		struct rtnexthop *hop = mnl_nlmsg_put_extra_header(h, sizeof(*hop));
+
+		hop->rtnh_ifindex = request->ifindexes[i];
+		hop->rtnh_len = sizeof(*hop) + sizeof(struct nlattr) + 16;
+		mnl_attr_put(h, RTA_GATEWAY, 16, gateway);
+	}
+	mnl_attr_nest_end(h, nest);
+}
+
+void request_route(struct batch *batch, const struct route_request *request)
+{
+	static const char *const whats[] = { "new route", "new local route", "new seg6local route",
+		"new blackhole route" };
+	struct nlmsghdr *h =
+		batch_add(batch, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, whats[request->form]);
+	struct rtmsg *r = put_route(h, request->route);
+
+	switch (request->form) {
+	case ROUTE_LOCAL:
+		r->rtm_table = RT_TABLE_LOCAL;
+		r->rtm_type = RTN_LOCAL;
+		mnl_attr_put_u32(h, RTA_OIF, (uint32_t)request->ifindexes[0]);
+		break;
+	case ROUTE_END:
+		put_end_action(h);
+		mnl_attr_put_u32(h, RTA_OIF, (uint32_t)request->ifindexes[0]);
+		break;
+	case ROUTE_BLACKHOLE:
+		r->rtm_type = RTN_BLACKHOLE;
+		break;
+	case ROUTE_GATEWAY:
+		put_gateways(h, request);
+		break;
+	}
+	if (request->source)
+		mnl_attr_put(h, RTA_PREFSRC, 16, request->source);
+}
+
+void request_route_gone(struct batch *batch, const struct weft_route *route)
+{
+	put_route(batch_add(batch, RTM_DELROUTE, 0, "route gone"), route)->rtm_scope =
+		RT_SCOPE_NOWHERE;
+}
+
+static int read_attribute(const struct nlattr *attr, void *data)
+{
+	struct weft_lab_end_stats *stats = data;
+	struct rtnl_link_stats64 s;
+
+	if (mnl_attr_get_type(attr) != IFLA_STATS64 || mnl_attr_get_payload_len(attr) < 64)
+		return MNL_CB_OK;
+	memset(&s, 0, sizeof(s));
+	memcpy(&s, mnl_attr_get_payload(attr),
+		WEFT_MIN(sizeof(s), (size_t)mnl_attr_get_payload_len(attr)));
+	stats->tx_packets = s.tx_packets;
+	stats->tx_bytes = s.tx_bytes;
+	stats->tx_dropped = s.tx_dropped;
+	stats->rx_packets = s.rx_packets;
+	stats->rx_bytes = s.rx_bytes;
+	stats->rx_dropped = s.rx_dropped;
+	return MNL_CB_OK;
+}
+
+bool request_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats)
+{
+	_Alignas(8) char buf[8192];
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *info;
+	int left;
+
+	memset(stats, 0, sizeof(*stats));
+	h->nlmsg_type = RTM_GETLINK;
+	h->nlmsg_flags = NLM_F_REQUEST;
+	h->nlmsg_seq = ++netlink->seq;
+	info = mnl_nlmsg_put_extra_header(h, sizeof(*info));
+	info->ifi_index = ifindex;
+	if (mnl_socket_sendto(netlink->socket, h, h->nlmsg_len) < 0)
+		return false;
+	ssize_t got = mnl_socket_recvfrom(netlink->socket, buf, sizeof(buf));
+	if (got < 0)
+		return false;
+	left = (int)got;
+	h = (struct nlmsghdr *)buf;
+	if (!mnl_nlmsg_ok(h, left) || h->nlmsg_type != RTM_NEWLINK) {
+		errno = ENODEV;
+		return false;
+	}
+	info = mnl_nlmsg_get_payload(h);
+	stats->up = info->ifi_flags & IFF_UP;
+	stats->carrier = info->ifi_flags & IFF_RUNNING;
+	return mnl_attr_parse(h, sizeof(*info), read_attribute, stats) >= 0;
+}

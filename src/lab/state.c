@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * state - where a lab can be found, and whether it still lives.
+ *
+ * A folder per lab with the keeper's socket, its lock and a copy of the fabric file.  The lock
+ * is the truth: the kernel drops it when the keeper ends in whatever way, so a folder whose lock
+ * can be had is litter and is swept away by whoever comes by.  A process id in a file could
+ * belong to someone else by then.
+ */
+#include "local.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const files[] = { "lock", "sock", "fabric.yaml" };
+
+bool state_name_ok(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n && n < WEFT_TOPO_NAME_BYTES && *name != '-' && *name != '.' && !strchr(name, '/');
+}
+
+bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char base[STATE_PATH_BYTES];
+	int n;
+
+	if (runtime && *runtime == '/')
+		n = snprintf(base, sizeof(base), "%s/weft", runtime);
+	else if (!geteuid())
+		n = snprintf(base, sizeof(base), "/run/weft");
+	else
+		n = snprintf(base, sizeof(base), "/tmp/weft-%u", (unsigned)geteuid());
+	if (n < 0 || (size_t)n >= sizeof(base))
+		return false;
+	n = snprintf(path, STATE_PATH_BYTES, "%s%s%s%s%s", base, name ? "/" : "", name ? name : "",
+		file ? "/" : "", file ? file : "");
+	return n > 0 && n < STATE_PATH_BYTES;
+}
+
+/* /tmp is everybody's: a folder there must be ours before we trust a socket in it. */
+static bool make_folder(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return false;
+	if (lstat(path, &st))
+		return false;
+	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+		return true;
+	errno = EPERM;
+	return false;
+}
+
+int state_take(const char *name, char *error, size_t error_bytes)
+{
+	char path[STATE_PATH_BYTES];
+
+	if (!state_name_ok(name) || !state_path(path, name, "fabric.yaml")) {
+		(void)snprintf(error, error_bytes, "'%s' is too long or no name for a lab", name);
+		return -1;
+	}
+	if (!state_path(path, NULL, NULL) || !make_folder(path) || !state_path(path, name, NULL) ||
+		!make_folder(path)) {
+		(void)snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
+		return -1;
+	}
+	(void)state_path(path, name, "lock");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
+		(void)snprintf(error, error_bytes,
+			fd >= 0 && errno == EWOULDBLOCK ? "a lab named %s is up already"
+							: "%s: cannot be locked",
+			fd >= 0 && errno == EWOULDBLOCK ? name : path);
+		if (fd >= 0)
+			(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void state_remove(const char *name)
+{
+	char path[STATE_PATH_BYTES];
+
+	for (size_t i = 0; i < WEFT_COUNT(files); i++) {
+		if (state_path(path, name, files[i]))
+			(void)unlink(path);
+	}
+	if (state_path(path, name, NULL))
+		(void)rmdir(path);
+	if (state_path(path, NULL, NULL))
+		(void)rmdir(path); /* stays while there are others */
+}
+
+bool state_is_alive(const char *name)
+{
+	char path[STATE_PATH_BYTES];
+
+	if (!state_name_ok(name) || !state_path(path, name, "lock"))
+		return false;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	bool alive = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	if (!alive)
+		state_remove(name);
+	(void)close(fd);
+	return alive;
+}
+
+size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n)
+{
+	char path[STATE_PATH_BYTES];
+	size_t found = 0;
+	struct dirent *entry;
+
+	if (!state_path(path, NULL, NULL))
+		return 0;
+	DIR *dir = opendir(path);
+	if (!dir)
+		return 0;
+	while (found < n && (entry = readdir(dir)) != NULL) {
+		if (state_name_ok(entry->d_name) && state_is_alive(entry->d_name))
+			(void)snprintf(
+				names[found++], WEFT_TOPO_NAME_BYTES, "%.31s", entry->d_name);
+	}
+	(void)closedir(dir);
+	return found;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * world - the fabric file, built: a namespace per node, a veth pair per cable.
+ *
+ * Interface numbers are given, never left to the kernel: two ends of a veth that happen to have
+ * the same number make the kernel treat a lost carrier as not urgent, and the news takes up to a
+ * second.  So lower ends are even and upper ends are odd.
+ *
+ * Forwarding is switched on in switches only; hosts own their uSID's whole /48, so that the EV
+ * behind it is theirs to read.  No address is configured on any port: none is needed to forward,
+ * link-local ones would only start neighbour discovery, and a host's own addresses stay usable
+ * on "lo" whatever happens to its ports; which one a packet leaves with is said by the route.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define LO_IFINDEX 1
+#define SID_IFINDEX 10
+#define PORT_IFINDEX 100
+#define ETHERNET_BYTES 14
+#define HOST_QUEUE_BYTES 16000000 /* more than any socket may hold: senders wait, nothing drops */
+#define ECMP_MAX 32
+
+bool world_fail(struct world *world, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(world->error, sizeof(world->error), format, args);
+	va_end(args);
+	return false;
+}
+
+int port_ifindex(const struct world *world, uint32_t node, uint32_t port)
+{
+	struct weft_node n = weft_topo_node(world->topo, node);
+	bool is_lower =
+		n.kind == WEFT_NODE_HOST ||
+		(n.kind == WEFT_NODE_T0 && port >= weft_topo_shape(world->topo)->hosts_per_t0);
+
+	return PORT_IFINDEX + (int)(2 * port) + !is_lower;
+}
+
+void port_name(const struct world *world, uint32_t node, uint32_t port, char name[16])
+{
+	struct weft_node n = weft_topo_node(world->topo, node);
+	uint32_t down = weft_topo_shape(world->topo)->hosts_per_t0;
+
+	if (n.kind == WEFT_NODE_HOST)
+		(void)snprintf(name, 16, "p%u", port);
+	else if (n.kind == WEFT_NODE_T0 && port >= down)
+		(void)snprintf(name, 16, "u%u", port - down);
+	else
+		(void)snprintf(name, 16, "d%u", port);
+}
+
+bool world_enter(struct world *world, uint32_t node)
+{
+	if (!setns(world->nodes[node].ns_fd, CLONE_NEWNET))
+		return true;
+	return world_fail(world, "cannot enter a namespace: %s", strerror(errno));
+}
+
+bool world_sysctl(const char *path, const char *value)
+{
+	char whole[128];
+
+	(void)snprintf(whole, sizeof(whole), "/proc/sys/net/%s", path);
+	int fd = open(whole, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = write(fd, value, strlen(value));
+	(void)close(fd);
+	return n == (ssize_t)strlen(value);
+}
+
+static void link_mac(uint32_t link, unsigned end, uint8_t mac[6])
+{
+	mac[0] = 0x02; /* locally administered */
+	mac[1] = 0x57;
+	mac[2] = (uint8_t)(link >> 16);
+	mac[3] = (uint8_t)(link >> 8);
+	mac[4] = (uint8_t)link;
+	mac[5] = (uint8_t)end;
+}
+
+void neighbour_write(struct world *world, uint32_t node, uint32_t port, struct batch *batch)
+{
+	uint32_t link = weft_topo_port_link(world->topo, node, port);
+	uint8_t mac[6];
+
+	if (link == WEFT_TOPO_NONE)
+		return;
+	struct weft_link l = weft_topo_link(world->topo, link);
+	if (!l.cabled)
+		return;
+	link_mac(link, l.node[0] == node ? 1 : 0, mac);
+	request_neighbour(batch, port_ifindex(world, node, port), mac);
+}
+
+/* Which of an entry's ports can carry packets now. */
+static uint32_t usable_ports(const struct world *world, uint32_t node,
+	const struct weft_route *route, int ifindexes[ECMP_MAX])
+{
+	uint32_t n = 0;
+
+	for (uint32_t p = route->port; p < route->port + route->ports && n < ECMP_MAX; p++) {
+		uint32_t link = weft_topo_port_link(world->topo, node, p);
+
+		if (link != WEFT_TOPO_NONE && weft_topo_link(world->topo, link).cabled &&
+			!world->nodes[node].now[p].down)
+			ifindexes[n++] = port_ifindex(world, node, p);
+	}
+	return n;
+}
+
+void table_write(struct world *world, uint32_t node, struct batch *batch)
+{
+	bool is_host = node < weft_topo_shape(world->topo)->hosts;
+	struct weft_route route;
+
+	for (uint32_t i = 0; weft_topo_route(world->topo, node, i, &route); i++) {
+		int ifindexes[ECMP_MAX] = { LO_IFINDEX };
+		uint8_t source[16];
+		struct route_request request = { .route = &route, .ifindexes = ifindexes, .n = 1 };
+
+		switch (route.kind) {
+		case WEFT_ROUTE_NONE:
+			continue;
+		case WEFT_ROUTE_LOCAL:
+			/* The kernel routes to a new address only later, in a worker. */
+			if (route.prefix_bits == 128)
+				request_address(batch, LO_IFINDEX, route.prefix);
+			request.form = ROUTE_LOCAL;
+			break;
+		case WEFT_ROUTE_END:
+			request.form = ROUTE_END;
+			ifindexes[0] = SID_IFINDEX;
+			break;
+		case WEFT_ROUTE_USID:
+		case WEFT_ROUTE_HOST:
+			request.n = usable_ports(world, node, &route, ifindexes);
+			request.form = ROUTE_GATEWAY;
+			if (route.kind == WEFT_ROUTE_USID &&
+				world->nodes[node].now[route.port].hole)
+				request.form = ROUTE_BLACKHOLE;
+			else if (!request.n)
+				continue;
+			if (is_host) {
+				weft_topo_host_addr(world->topo, node, route.port, source);
+				request.source = source;
+			}
+			break;
+		}
+		request_route(batch, &request);
+	}
+}
+
+void table_remove(struct world *world, uint32_t node, struct batch *batch)
+{
+	struct weft_route route;
+
+	for (uint32_t i = 0; weft_topo_route(world->topo, node, i, &route); i++) {
+		if (route.kind != WEFT_ROUTE_NONE)
+			request_route_gone(batch, &route);
+	}
+}
+
+static bool ethtool(const struct node *node, const char *name, uint32_t command)
+{
+	struct ethtool_value value = { .cmd = command };
+	struct ifreq request = { .ifr_data = (char *)&value };
+
+	(void)snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	return !ioctl(node->control_fd, SIOCETHTOOL, &request);
+}
+
+/* Real NICs compute checksums at once; veth with offload on never does, and hides wrong ones. */
+static bool turn_offload_off(struct world *world, const struct node *node, const char *name)
+{
+	if (!ethtool(node, name, ETHTOOL_STXCSUM))
+		return world_fail(world, "cannot turn offload off: %s", strerror(errno));
+	/* TSO goes with checksums, so there may be nothing left to switch. */
+	(void)ethtool(node, name, ETHTOOL_STSO);
+	(void)ethtool(node, name, ETHTOOL_SGSO);
+	(void)ethtool(node, name, ETHTOOL_SGRO);
+	return true;
+}
+
+/*
+ * A carrier that comes or goes is dealt with by a kernel worker in its own time; until then an
+ * interface that is up drops what it is given.  Asking for the link state does that work first.
+ */
+void port_sync(struct world *world, uint32_t node, uint32_t port)
+{
+	uint32_t link = weft_topo_port_link(world->topo, node, port);
+	char name[16];
+
+	if (link == WEFT_TOPO_NONE)
+		return;
+	struct weft_link l = weft_topo_link(world->topo, link);
+	for (unsigned e = 0; e < 2 && l.cabled; e++) {
+		port_name(world, l.node[e], l.port[e], name);
+		(void)ethtool(&world->nodes[l.node[e]], name, ETHTOOL_GLINK);
+	}
+}
+
+static bool set_sysctls(struct world *world, bool is_host)
+{
+	static const struct {
+		const char *path, *value;
+		bool optional, switches_only;
+	} all[] = {
+		{ "ipv6/conf/default/addr_gen_mode", "1", false, false }, /* none */
+		{ "ipv6/conf/default/accept_dad", "0", false, false },
+		{ "ipv6/conf/default/accept_ra", "0", true, false },
+		{ "ipv6/conf/all/accept_dad", "0", true, false },
+		/* A T0 stops sharing host-address flows onto an uplink that has no carrier. */
+		{ "ipv6/conf/default/ignore_routes_with_linkdown", "1", true, true },
+		{ "ipv6/conf/all/ignore_routes_with_linkdown", "1", true, true },
+		{ "ipv6/conf/all/forwarding", "1", false, true },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(all); i++) {
+		if ((all[i].switches_only && is_host) || world_sysctl(all[i].path, all[i].value) ||
+			all[i].optional)
+			continue;
+		return world_fail(
+			world, "cannot write /proc/sys/net/%s: %s", all[i].path, strerror(errno));
+	}
+	return true;
+}
+
+/* Leaves the thread in the new namespace. */
+static bool make_node(struct world *world, uint32_t node)
+{
+	struct node *n = &world->nodes[node];
+	bool is_host = node < weft_topo_shape(world->topo)->hosts;
+	struct batch batch;
+
+	n->ports = weft_topo_node(world->topo, node).ports;
+	n->now = calloc(n->ports, sizeof(*n->now));
+	n->want = calloc(n->ports, sizeof(*n->want));
+	if (!n->now || !n->want)
+		return world_fail(world, "out of memory");
+	if (unshare(CLONE_NEWNET))
+		return world_fail(world, "cannot make a network namespace: %s", strerror(errno));
+	n->ns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	n->control_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (n->ns_fd < 0 || n->control_fd < 0 || !netlink_open(&n->netlink))
+		return world_fail(world, "cannot use a network namespace: %s", strerror(errno));
+	if (!set_sysctls(world, is_host))
+		return false;
+	batch_begin(&batch, &n->netlink);
+	request_link_state(&batch, LO_IFINDEX, true);
+	if (!is_host) {
+		const struct veth_end ends[2] = {
+			{ n->ns_fd, SID_IFINDEX, "sid0", { 0x02, 0x51, 0, 0, 0, 0 } },
+			{ n->ns_fd, SID_IFINDEX + 1, "sid1", { 0x02, 0x51, 0, 0, 0, 1 } },
+		};
+
+		request_veth(&batch, ends, weft_topo_shape(world->topo)->mtu_bytes);
+		request_link_state(&batch, SID_IFINDEX + 1, true);
+	}
+	if (!batch_end(&batch))
+		return world_fail(world, "%s", batch.text);
+	(void)ethtool(n, "sid0", ETHTOOL_GLINK);
+	return true;
+}
+
+static bool make_links(struct world *world)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
+	struct batch batch;
+
+	batch_begin(&batch, &world->nodes[0].netlink);
+	for (uint32_t i = 0; i < s->links; i++) {
+		struct weft_link l = weft_topo_link(world->topo, i);
+		char names[2][16];
+		struct veth_end ends[2];
+
+		if (!l.cabled)
+			continue;
+		for (unsigned e = 0; e < 2; e++) {
+			port_name(world, l.node[e], l.port[e], names[e]);
+			ends[e].ns_fd = world->nodes[l.node[e]].ns_fd;
+			ends[e].ifindex = port_ifindex(world, l.node[e], l.port[e]);
+			ends[e].name = names[e];
+			link_mac(i, e, ends[e].mac);
+		}
+		request_veth(&batch, ends, s->mtu_bytes);
+	}
+	return batch_end(&batch) || world_fail(world, "%s", batch.text);
+}
+
+static uint64_t link_bps(const struct world *world, const struct weft_link *link)
+{
+	uint64_t bps = world->rate_bps ? world->rate_bps : link->bps;
+
+	return bps <= WEFT_LAB_SHAPED_BPS_MAX ? bps : 0;
+}
+
+/* Neighbours, shapers, offloads and the table of one node. */
+static bool finish_node(struct world *world, uint32_t node)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
+	struct node *n = &world->nodes[node];
+	bool is_host = node < s->hosts;
+	struct batch batch;
+
+	batch_begin(&batch, &n->netlink);
+	for (uint32_t p = 0; p < n->ports; p++) {
+		uint32_t link = weft_topo_port_link(world->topo, node, p);
+		char name[16];
+
+		if (link == WEFT_TOPO_NONE || !weft_topo_link(world->topo, link).cabled)
+			continue;
+		struct weft_link l = weft_topo_link(world->topo, link);
+		uint64_t bps = link_bps(world, &l);
+
+		port_name(world, node, p, name);
+		if (!world->offloads && !turn_offload_off(world, n, name))
+			return false;
+		request_link_state(&batch, port_ifindex(world, node, p), true);
+		neighbour_write(world, node, p, &batch);
+		if (bps)
+			request_shaper(&batch, port_ifindex(world, node, p), bps,
+				s->mtu_bytes + ETHERNET_BYTES,
+				is_host ? HOST_QUEUE_BYTES : s->switch_queue_bytes);
+	}
+	table_write(world, node, &batch);
+	return batch_end(&batch) || world_fail(world, "%s", batch.text);
+}
+
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool world_open(struct world *world, struct weft_topo *topo, uint64_t rate_bps, bool offloads)
+{
+	uint32_t nodes = weft_topo_shape(topo)->nodes;
+
+	*world = (struct world){ .topo = topo, .rate_bps = rate_bps, .offloads = offloads };
+	if (nodes > WEFT_LAB_NODES_MAX)
+		return world_fail(world,
+			"%u hosts and switches are too many for one machine, "
+			"allowed: %u",
+			nodes, WEFT_LAB_NODES_MAX);
+	raise_fd_limit();
+	world->nodes = calloc(nodes, sizeof(*world->nodes));
+	if (!world->nodes)
+		return world_fail(world, "out of memory");
+	for (; world->n_nodes < nodes; world->n_nodes++)
+		world->nodes[world->n_nodes] = (struct node){ .ns_fd = -1, .control_fd = -1 };
+	for (uint32_t i = 0; i < nodes; i++) {
+		if (!make_node(world, i))
+			return false;
+	}
+	if (!make_links(world))
+		return false;
+	for (uint32_t i = 0; i < nodes; i++) {
+		if (!finish_node(world, i))
+			return false;
+	}
+	for (uint32_t i = 0; i < nodes; i++) {
+		for (uint32_t p = 0; p < world->nodes[i].ports; p++)
+			port_sync(world, i, p);
+	}
+	return true;
+}
+
+void world_close(struct world *world)
+{
+	for (uint32_t i = 0; i < world->n_nodes; i++) {
+		struct node *n = &world->nodes[i];
+
+		netlink_close(&n->netlink);
+		if (n->control_fd >= 0)
+			(void)close(n->control_fd);
+		if (n->ns_fd >= 0)
+			(void)close(n->ns_fd);
+		free(n->now);
+		free(n->want);
+	}
+	free(world->nodes);
+	weft_topo_close(world->topo);
+	*world = (struct world){ 0 };
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "labs.h"
+
+#include <signal.h>
+
+static char folder[64], file[96], error[256];
+
+static void use_folder(const char *text)
+{
+	need_namespaces();
+	snprintf(folder, sizeof(folder), "/tmp/weft-client-XXXXXX");
+	REQUIRE(mkdtemp(folder));
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+	snprintf(file, sizeof(file), "%s/fabric.yaml", folder);
+	FILE *out = fopen(file, "w");
+	REQUIRE(out && fputs(text, out) >= 0 && !fclose(out));
+}
+
+static struct weft_lab *bring_up(void)
+{
+	struct weft_lab_options options = { .fabric = file, .rate_bps = WEFT_LAB_RATE_NONE };
+	struct weft_lab *lab = NULL;
+
+	if (weft_lab_up(&options, error, sizeof(error)) ||
+		weft_lab_open(&lab, NULL, error, sizeof(error))) {
+		CHECK_FAIL("%s", error);
+		longjmp(check_leave, 1);
+	}
+	return lab;
+}
+
+static void clear_folder(void)
+{
+	unlink(file);
+	CHECK(!rmdir(folder)); /* nothing of the lab is left in it */
+}
+
+TEST(weft_lab_up__opens_lists_and_goes_down)
+{
+	struct weft_lab_options options = { .name = "two" };
+	char names[4][WEFT_TOPO_NAME_BYTES];
+
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up();
+	options.fabric = file;
+	CHECK_STR(weft_lab_name(lab), "two");
+	CHECK_EQ(weft_topo_shape(weft_lab_topo(lab))->planes, 2);
+	CHECK(!access(weft_lab_fabric(lab), R_OK));
+	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_EQ(weft_lab_up(&options, error, sizeof(error)), -1);
+	CHECK_STR(error, "a lab named two is up already");
+	int pid = weft_lab_keeper_pid(lab);
+	CHECK(!kill(pid, 0));
+	if (weft_lab_down(lab, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	CHECK_EQ(weft_lab_list(names, 4), 0);
+	weft_lab_close(lab);
+	clear_folder();
+}
+
+TEST(weft_lab_open__says_what_is_not_there)
+{
+	struct weft_lab *lab;
+
+	use_folder(TWO_PLANES);
+	CHECK_EQ(weft_lab_open(&lab, NULL, error, sizeof(error)), -1);
+	CHECK_STR(error, "no lab is up");
+	CHECK_EQ(weft_lab_open(&lab, "x", error, sizeof(error)), -1);
+	CHECK_STR(error, "no lab named x is up");
+	clear_folder();
+}
+
+TEST(weft_lab_up__fails_cleanly)
+{
+	struct weft_lab_options options = { .fabric = file };
+
+	use_folder("name: big\nplanes: 8\nt0s: 512\nt1s: 256\nhosts: 131072\n");
+	CHECK_EQ(weft_lab_up(&options, error, sizeof(error)), -1);
+	CHECK(strstr(error, "too many for one machine"));
+	options.fabric = "/nowhere.yaml";
+	CHECK_EQ(weft_lab_up(&options, error, sizeof(error)), -1);
+	CHECK_STR(error, "/nowhere.yaml: No such file or directory");
+	clear_folder();
+}
+
+/* A child inside the lab: sends a packet over every path to a second child, or waits. */
+static pid_t run_inside(struct weft_lab *lab, uint32_t node, int ready)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	bool ok = !weft_lab_enter(lab, node, error, sizeof(error)) &&
+		  !weft_lab_enter(lab, node, error, sizeof(error)) && /* twice is fine */
+		  getenv("WEFT_HOST") && !strcmp(getenv("WEFT_HOST"), "h2") &&
+		  getenv("WEFT_FABRIC") && !access("/proc/net/dev", R_OK);
+	(void)!write(ready, ok ? "y" : "n", 1);
+	for (;;)
+		pause();
+}
+
+TEST(weft_lab_down__ends_what_runs_inside)
+{
+	int ready[2], status;
+	char byte = 0;
+
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up();
+	REQUIRE(!pipe(ready));
+	pid_t child = run_inside(lab, 2, ready[1]);
+	CHECK_EQ(read(ready[0], &byte, 1), 1);
+	CHECK_EQ(byte, 'y');
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	weft_lab_close(lab);
+	close(ready[0]);
+	close(ready[1]);
+	clear_folder();
+}
+
+TEST(weft_lab_fault__is_listed_counted_and_undone)
+{
+	struct weft_lab_fault fault = { 0 }, list[4];
+	struct weft_lab_end_stats ends[2];
+	uint32_t id, second;
+
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up();
+	CHECK_EQ(weft_lab_faults(lab, list, 4), 0);
+	CHECK(!weft_lab_fault_parse(
+		weft_lab_topo(lab), "link-down", "h1.p1", &fault, error, sizeof(error)));
+	CHECK(!weft_lab_fault(lab, &fault, &id, error, sizeof(error)));
+	CHECK(!weft_lab_link_stats(lab, fault.where, ends));
+	CHECK(ends[0].up && !ends[0].carrier && !ends[1].up);
+	fault.for_ns = 100000000;
+	CHECK(!weft_lab_fault(lab, &fault, &second, error, sizeof(error)));
+	CHECK_EQ(weft_lab_faults(lab, list, 4), 2);
+	CHECK_EQ(list[1].id, second);
+	CHECK(list[0].age_ns > 0 && list[0].age_ns < 5000000000);
+	poll(NULL, 0, 150);
+	CHECK_EQ(weft_lab_faults(lab, list, 4), 1);
+	CHECK_EQ(list[0].id, id);
+	CHECK_EQ(weft_lab_undo(lab, 99, error, sizeof(error)), -1);
+	CHECK_STR(error, "no fault number 99");
+	CHECK(!weft_lab_undo(lab, 0, error, sizeof(error)));
+	CHECK_EQ(weft_lab_faults(lab, list, 4), 0);
+	CHECK(!weft_lab_link_stats(lab, fault.where, ends));
+	CHECK(ends[0].carrier && ends[1].carrier);
+	fault.where = 9999;
+	CHECK_EQ(weft_lab_fault(lab, &fault, &id, error, sizeof(error)), -1);
+	CHECK_EQ(weft_lab_link_stats(lab, 9999, ends), -1);
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	weft_lab_close(lab);
+	clear_folder();
+}

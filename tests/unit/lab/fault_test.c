@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every fault must bite where it says and nowhere else, and its undo must heal all of it. */
+#include "labs.h"
+
+#define ANY WEFT_TOPO_NONE
+
+static struct world world;
+static uint64_t all; /* every EV from h0 to h3 */
+
+static void begin(void)
+{
+	build(&world, TWO_PLANES, WEFT_LAB_RATE_NONE);
+	all = ev_bits(&world, 0, 3, ANY, ANY);
+	CHECK_EQ(deliver_all(&world, 0, 3), all);
+}
+
+static uint32_t inject(const char *kind, const char *where, uint32_t way, uint32_t loss_ppm)
+{
+	struct weft_lab_fault fault;
+	char error[256] = "";
+	uint32_t id = 0;
+
+	if (weft_lab_fault_parse(world.topo, kind, where, &fault, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	fault.way = way;
+	fault.loss_ppm = loss_ppm;
+	if (!fault_add(&world, &fault, 1000, &id))
+		CHECK_FAIL("%s", world.error);
+	return id;
+}
+
+static void heal(uint32_t id)
+{
+	if (!fault_undo(&world, id))
+		CHECK_FAIL("%s", world.error);
+}
+
+static bool has_carrier(const char *link)
+{
+	struct weft_link l = weft_topo_link(world.topo, weft_topo_link_find(world.topo, link));
+	struct weft_lab_end_stats ends[2];
+
+	for (int e = 0; e < 2; e++)
+		CHECK(request_stats(&world.nodes[l.node[e]].netlink,
+			port_ifindex(&world, l.node[e], l.port[e]), &ends[e]));
+	CHECK_EQ(ends[0].carrier, ends[1].carrier);
+	return ends[0].carrier && ends[1].carrier;
+}
+
+static const struct {
+	const char *kind, *where;
+	uint32_t way, loss_ppm;
+	uint32_t plane, uplink;           /* which EVs from h0 to h3 die */
+	uint32_t back_plane, back_uplink; /* and from h3 to h0; 99: none */
+	const char *link;                 /* loses carrier, or keeps it when silent */
+	bool silent;
+} rows[] = {
+	{ "link-down", "p0.t0-0:t1-1", 1, 0, 0, 1, 0, 1, "p0.t0-0:t1-1", false },
+	{ "link-down", "h3.p1", 1, 0, 1, ANY, 1, ANY, "h3.p1", false },
+	{ "port-down", "h0.p1", 1, 0, 1, ANY, 1, ANY, "h0.p1", false },
+	{ "loss", "p1.t0-0:t1-0", 1, 1000000, 1, 0, 99, 0, "p1.t0-0:t1-0", true },
+	{ "loss", "p1.t0-0:t1-0", 2, 1000000, 99, 0, 1, 0, "p1.t0-0:t1-0", true },
+	{ "loss", "h3.p0", 3, 1000000, 0, ANY, 0, ANY, "h3.p0", true },
+	{ "blackhole", "p0.t0-0:t1-0", 1, 0, 0, 0, 99, 0, "p0.t0-0:t1-0", true },
+	{ "blackhole", "p0.t0-0:t1-0", 2, 0, 99, 0, 0, 0, "p0.t0-0:t1-0", true },
+	{ "blackhole", "h3.p1", 2, 0, 1, ANY, 99, 0, "h3.p1", true },
+	{ "freeze", "p0.t1-1", 1, 0, 0, 1, 0, 1, "p0.t0-0:t1-1", true },
+	{ "freeze", "p1.t0-1", 1, 0, 1, ANY, 1, ANY, "h3.p1", true },
+	{ "reboot", "p1.t1-0", 1, 0, 1, 0, 1, 0, "p1.t0-1:t1-0", false },
+	{ "plane-down", "1", 1, 0, 1, ANY, 1, ANY, "p1.t0-1:t1-0", false },
+	{ "plane-freeze", "p0", 1, 0, 0, ANY, 0, ANY, "h0.p0", true },
+	{ "nic-down", "h0", 1, 0, ANY, ANY, ANY, ANY, "h0.p0", false },
+};
+
+TEST(fault_add__bites_where_it_says_and_undo_heals_it)
+{
+	begin();
+	uint64_t back_all = ev_bits(&world, 3, 0, ANY, ANY);
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		uint64_t dead = ev_bits(&world, 0, 3, rows[i].plane, rows[i].uplink);
+		uint64_t back_dead = ev_bits(&world, 3, 0, rows[i].back_plane, rows[i].back_uplink);
+		unsigned before = check_failures;
+
+		CHECK(has_carrier(rows[i].link));
+		uint32_t id = inject(rows[i].kind, rows[i].where, rows[i].way, rows[i].loss_ppm);
+		CHECK_EQ(has_carrier(rows[i].link), rows[i].silent);
+		CHECK_EQ(deliver_all(&world, 0, 3), all & ~dead);
+		CHECK_EQ(deliver_all(&world, 3, 0), back_all & ~back_dead);
+		heal(id);
+		CHECK(has_carrier(rows[i].link));
+		CHECK_EQ(deliver_all(&world, 0, 3), all);
+		CHECK_EQ(deliver_all(&world, 3, 0), back_all);
+		if (check_failures != before)
+			CHECK_FAIL("... in row %zu: %s %s", i, rows[i].kind, rows[i].where);
+	}
+	world_close(&world);
+}
+
+/* Traffic that is not source routed must come back too: its routes are shared ones. */
+TEST(fault_undo__restores_host_addresses_as_well)
+{
+	static const char *const faults[][2] = { { "plane-down", "0" }, { "reboot", "p0.t1-0" },
+		{ "nic-down", "h3" }, { "link-down", "p0.t0-1:t1-0" }, { "freeze", "p0.t0-0" } };
+	uint8_t address[16], to[16], from[16];
+	char byte;
+
+	begin();
+	weft_topo_host_addr(world.topo, 3, 0, address);
+	for (size_t i = 0; i < WEFT_COUNT(faults); i++) {
+		heal((inject(faults[i][0], faults[i][1], 1, 0)));
+		/* Different source ports and labels: both uplinks get some. */
+		for (uint16_t port = 5000; port < 5016; port++) {
+			int tx = udp_open(&world, 0, port), rx = udp_open(&world, 3, 4791);
+
+			CHECK(udp_send(tx, address, "x", 1));
+			CHECK_EQ(udp_take(rx, 200, to, from, &byte, 1), 1);
+			close(tx);
+			close(rx);
+		}
+	}
+	world_close(&world);
+}
+
+TEST(fault_undo__keeps_what_another_fault_wants)
+{
+	begin();
+	uint32_t link = inject("link-down", "p0.t0-0:t1-0", 1, 0);
+	uint32_t plane = inject("plane-down", "0", 1, 0);
+	uint32_t reboot = inject("reboot", "p0.t1-0", 1, 0);
+	uint64_t plane0 = ev_bits(&world, 0, 3, 0, ANY);
+
+	CHECK_EQ(deliver_all(&world, 0, 3), all & ~plane0);
+	heal(plane);
+	CHECK_EQ(deliver_all(&world, 0, 3), all & ~ev_bits(&world, 0, 3, 0, 0));
+	heal(reboot);
+	CHECK_EQ(deliver_all(&world, 0, 3), all & ~ev_bits(&world, 0, 3, 0, 0));
+	CHECK(has_carrier("p0.t0-1:t1-0"));
+	CHECK(!has_carrier("p0.t0-0:t1-0"));
+	heal(link);
+	CHECK_EQ(deliver_all(&world, 0, 3), all);
+	inject("nic-down", "h0", 1, 0);
+	inject("plane-freeze", "1", 1, 0);
+	inject("blackhole", "p0.t0-0:t1-1", 1, 0);
+	inject("loss", "h0.p0", 3, 500000);
+	heal(0);
+	CHECK_EQ(world.n_faults, 0);
+	CHECK_EQ(deliver_all(&world, 0, 3), all);
+	world_close(&world);
+}
+
+TEST(fault_expire__ends_a_fault_in_time)
+{
+	struct weft_lab_fault fault = { .kind = WEFT_LAB_PLANE_FREEZE, .for_ns = 500 };
+	uint32_t id;
+
+	begin();
+	CHECK_EQ(fault_next_ns(&world), UINT64_MAX);
+	CHECK(fault_add(&world, &fault, 1000, &id));
+	CHECK_EQ(fault_next_ns(&world), 1500);
+	CHECK(fault_expire(&world, 1499));
+	CHECK_EQ(world.n_faults, 1);
+	CHECK_EQ(deliver_all(&world, 0, 3), all & ~ev_bits(&world, 0, 3, 0, ANY));
+	CHECK(fault_expire(&world, 1500));
+	CHECK_EQ(world.n_faults, 0);
+	CHECK_EQ(deliver_all(&world, 0, 3), all);
+	world_close(&world);
+}
+
+TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
+{
+	struct weft_topo *topo = read_fabric(TWO_PLANES);
+	struct weft_lab_fault fault;
+	char error[256], text[128];
+
+	for (unsigned k = 0; k < WEFT_LAB_FAULT_COUNT; k++) {
+		CHECK(strlen(weft_lab_fault_name(k)) > 3);
+		CHECK(strlen(weft_lab_fault_help(k)) > 10);
+	}
+	CHECK(!weft_lab_fault_parse(topo, "loss", "h2.p1", &fault, error, sizeof(error)));
+	fault.loss_ppm = 205000;
+	weft_lab_fault_text(topo, &fault, text, sizeof(text));
+	CHECK_STR(text, "loss 20.5 % of h2.p1 up");
+	CHECK(!weft_lab_fault_parse(topo, "reboot", "p1.t1-0", &fault, error, sizeof(error)));
+	CHECK_EQ(fault.for_ns, 200000000);
+	weft_lab_fault_text(topo, &fault, text, sizeof(text));
+	CHECK_STR(text, "reboot p1.t1-0");
+	CHECK(weft_lab_fault_parse(topo, "explode", "h2", &fault, error, sizeof(error)));
+	CHECK_STR(error, "no fault 'explode', `weft lab fault --help` lists them");
+	CHECK(weft_lab_fault_parse(topo, "freeze", "h2", &fault, error, sizeof(error)));
+	CHECK_STR(error, "freeze: 'h2' is not a switch of fabric two");
+	CHECK(weft_lab_fault_parse(topo, "plane-down", "2", &fault, error, sizeof(error)));
+	CHECK(weft_lab_fault_parse(
+		topo, "port-down", "p0.t0-0:t1-0", &fault, error, sizeof(error)));
+	CHECK_STR(
+		error, "port-down: 'p0.t0-0:t1-0' is not a host's link, like h0.p0 of fabric two");
+	weft_topo_close(topo);
+}
+
+TEST(fault_check__refuses_what_makes_no_sense)
+{
+	struct world w = { .topo = read_fabric(TWO_PLANES) };
+	struct weft_lab_fault wrong[] = {
+		{ .kind = WEFT_LAB_FAULT_COUNT },
+		{ .kind = WEFT_LAB_LOSS, .way = 1 },
+		{ .kind = WEFT_LAB_LOSS, .way = 1, .loss_ppm = 1000001 },
+		{ .kind = WEFT_LAB_LOSS, .way = 4, .loss_ppm = 1000 },
+		{ .kind = WEFT_LAB_LOSS, .way = 1, .loss_ppm = 1000, .where = 9999 },
+		{ .kind = WEFT_LAB_BLACKHOLE, .way = 1, .where = 0 },
+		{ .kind = WEFT_LAB_REBOOT, .where = 5 },
+		{ .kind = WEFT_LAB_FREEZE, .where = 0 },
+		{ .kind = WEFT_LAB_PLANE_DOWN, .where = 2 },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(wrong); i++) {
+		w.error[0] = 0;
+		if (fault_check(&w, &wrong[i]) || !w.error[0])
+			CHECK_FAIL("row %zu was taken", i);
+	}
+	weft_topo_close(w.topo);
+}

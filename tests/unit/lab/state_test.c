@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "labs.h"
+
+static char folder[64];
+
+static void use_folder(void)
+{
+	snprintf(folder, sizeof(folder), "/tmp/weft-state-XXXXXX");
+	REQUIRE(mkdtemp(folder));
+	setenv("XDG_RUNTIME_DIR", folder, 1);
+}
+
+TEST(state_path__follows_the_environment)
+{
+	char path[STATE_PATH_BYTES];
+
+	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+	CHECK(state_path(path, "a", "sock"));
+	CHECK_STR(path, "/run/user/7/weft/a/sock");
+	CHECK(state_path(path, NULL, NULL));
+	CHECK_STR(path, "/run/user/7/weft");
+	unsetenv("XDG_RUNTIME_DIR");
+	CHECK(state_path(path, "a", NULL));
+	CHECK(!strcmp(path, "/run/weft/a") || !strncmp(path, "/tmp/weft-", 10));
+	setenv("XDG_RUNTIME_DIR",
+		"/a/path/that/is/much/too/long/for/the/address/of/a/socket/in/the/local/domain/of/"
+		"any/kernel",
+		1);
+	CHECK(!state_path(path, "some-lab", "fabric.yaml"));
+}
+
+TEST(state_name_ok__keeps_names_inside_the_folder)
+{
+	CHECK(state_name_ok("lab8"));
+	CHECK(!state_name_ok(""));
+	CHECK(!state_name_ok(".."));
+	CHECK(!state_name_ok("a/b"));
+	CHECK(!state_name_ok("-x"));
+	CHECK(!state_name_ok("a-name-of-more-than-31-characters"));
+}
+
+TEST(state_take__gives_a_name_to_one_only)
+{
+	char error[256] = "", names[4][WEFT_TOPO_NAME_BYTES], path[STATE_PATH_BYTES];
+
+	use_folder();
+	int fd = state_take("one", error, sizeof(error));
+	CHECK(fd >= 0);
+	CHECK_EQ(state_take("one", error, sizeof(error)), -1);
+	CHECK_STR(error, "a lab named one is up already");
+	CHECK(state_is_alive("one"));
+	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_STR(names[0], "one");
+	int other = state_take("two", error, sizeof(error));
+	CHECK_EQ(weft_lab_list(names, 4), 2);
+	close(fd); /* as if its keeper had been killed */
+	CHECK(!state_is_alive("one"));
+	CHECK(state_path(path, "one", NULL) && access(path, F_OK));
+	CHECK_EQ(weft_lab_list(names, 4), 1);
+	close(other);
+	CHECK_EQ(weft_lab_list(names, 4), 0);
+	CHECK(state_path(path, NULL, NULL) && access(path, F_OK));
+	CHECK(!rmdir(folder));
+}
+
+TEST(state_take__refuses_a_bad_name)
+{
+	char error[256] = "";
+
+	use_folder();
+	CHECK_EQ(state_take("../x", error, sizeof(error)), -1);
+	CHECK_STR(error, "'../x' is too long or no name for a lab");
+	CHECK(!rmdir(folder));
+}
