@@ -294,6 +294,7 @@ int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t erro
 
 	if (ask(lab, &request, &reply, NULL, 0, fds, error, error_bytes))
 		return -1;
+	(void)state_pin();
 	bool ok = enter_user(fds[1]) && !setns(fds[0], CLONE_NEWNET);
 	int why = errno;
 	for (int i = 0; i < 2; i++) {

@@ -60,6 +60,8 @@ static bool become_root(struct keeper *k)
 	k->user_ns_fd = -1;
 	if (!uid)
 		return true;
+	if (!state_pin())
+		return world_fail(&k->world, "out of memory");
 	if (unshare(CLONE_NEWUSER))
 		return world_fail(&k->world,
 			"cannot make a user namespace: %s (as root it would "

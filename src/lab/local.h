@@ -132,6 +132,8 @@ uint64_t clock_now_ns(void); /* monotonic */
 
 /* name NULL: the folder of all labs.  file NULL: the lab's folder. */
 bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file);
+/* From now on, for this process and its children: where it is now, whoever we become. */
+bool state_pin(void);
 /* Makes and locks the folder; the lock's descriptor, or -1 with error. */
 int state_take(const char *name, char *error, size_t error_bytes);
 bool state_is_alive(const char *name); /* removes what a dead keeper left */

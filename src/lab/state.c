@@ -19,6 +19,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Who has become root of a user namespace would look in root's place: he is told where it was. */
+#define PINNED "WEFT_LABS"
+
 static const char *const files[] = { "lock", "sock", "fabric.yaml" };
 
 bool state_name_ok(const char *name)
@@ -30,11 +33,13 @@ bool state_name_ok(const char *name)
 
 bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	const char *pinned = getenv(PINNED), *runtime = getenv("XDG_RUNTIME_DIR");
 	char base[STATE_PATH_BYTES];
 	int n;
 
-	if (runtime && *runtime == '/')
+	if (pinned && *pinned == '/')
+		n = snprintf(base, sizeof(base), "%s", pinned);
+	else if (runtime && *runtime == '/')
 		n = snprintf(base, sizeof(base), "%s/weft", runtime);
 	else if (!geteuid())
 		n = snprintf(base, sizeof(base), "/run/weft");
@@ -45,6 +50,13 @@ bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file)
 	n = snprintf(path, STATE_PATH_BYTES, "%s%s%s%s%s", base, name ? "/" : "", name ? name : "",
 		file ? "/" : "", file ? file : "");
 	return n > 0 && n < STATE_PATH_BYTES;
+}
+
+bool state_pin(void)
+{
+	char path[STATE_PATH_BYTES];
+
+	return state_path(path, NULL, NULL) && !setenv(PINNED, path, 1);
 }
 
 /* /tmp is everybody's: a folder there must be ours before we trust a socket in it. */

@@ -29,6 +29,18 @@ TEST(state_path__follows_the_environment)
 	CHECK(!state_path(path, "some-lab", "fabric.yaml"));
 }
 
+TEST(state_pin__outlives_a_change_of_who_we_are)
+{
+	char path[STATE_PATH_BYTES];
+
+	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+	CHECK(state_pin());
+	unsetenv("XDG_RUNTIME_DIR");
+	CHECK(state_path(path, "a", NULL));
+	CHECK_STR(path, "/run/user/7/weft/a");
+	unsetenv("WEFT_LABS");
+}
+
 TEST(state_name_ok__keeps_names_inside_the_folder)
 {
 	CHECK(state_name_ok("lab8"));
