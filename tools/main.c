@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 static const struct verb verbs[] = {
+	{ "decode", "show the MRC packets of a capture or of hex text", cmd_decode },
 	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
 	{ "lab", "an emulated fabric on this machine: up, run, fault, down", cmd_lab },
 	{ NULL, NULL, NULL },

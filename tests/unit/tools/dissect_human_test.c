@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "dissect.h"
+
+static const struct dissect_config config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT };
+static char text[4096];
+
+static const char *tell(const uint8_t *bytes, size_t n, bool fields)
+{
+	struct capture_frame frame = {
+		.bytes = bytes, .n = n, .wire_bytes = n, .is_datagram = true
+	};
+	struct term term = { .out = fmemopen(text, sizeof(text), "w") };
+	struct dissection d;
+
+	REQUIRE(term.out);
+	dissect_frame(&config, &frame, &d);
+	dissect_human(&term, &frame, &d, 12, fields);
+	fclose(term.out);
+	return text;
+}
+
+TEST(dissect_human__tells_a_packet_in_a_line)
+{
+	static const uint8_t ack[20] = { 0xd1, 0, 0xff, 0xff, 0, 0, 0, 7, 0x80, 0, 0, 9, 0x1f, 0, 0,
+		2 };
+
+	CHECK_STR(tell(ack, sizeof(ack), false),
+		"    12  ack            A-  qp 0x000007  psn        9  ack, messages to 2"
+		"  (ICRC unknown)\n");
+}
+
+TEST(dissect_human__points_at_the_wrong_byte)
+{
+	static const uint8_t bad[20] = { 0xd1, 0x02, 0xff, 0xff };
+	static const char *const lines[] = { "drop: bad_tver (transport version is not 0)\n",
+		"byte 1, bit 3: BTH.tver\n", "0000  d1 02 ff", "\n                 ^^\n" };
+
+	tell(bad, sizeof(bad), false);
+	for (size_t i = 0; i < WEFT_COUNT(lines); i++)
+		if (!strstr(text, lines[i]))
+			CHECK_FAIL("no \"%s\" in\n%s", lines[i], text);
+	/* Behind the last byte there is nothing to show, only where it is. */
+	tell(bad, 4, false);
+	CHECK(strstr(text, "drop: truncated"));
+	CHECK(strstr(text, "                       ^^ the end\n"));
+}
+
+TEST(dissect_human__lists_fields_with_offsets)
+{
+	static const uint8_t probe[32] = { 0xde, 0, 0xff, 0xff, 0, 0, 0, 7, 0, 0, 0, 9, [16] = 0xbe,
+		0xad, [27] = 1 };
+
+	tell(probe, sizeof(probe), true);
+	CHECK(strstr(text, "\n          16  PETH      probe_id          0xbead  48813\n"));
+	CHECK(strstr(text, "\n          27  PETH      ftype             1\n"));
+}

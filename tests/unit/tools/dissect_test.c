@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "dissect.h"
+
+#include <isa-l/crc.h>
+
+static uint8_t bytes[256];
+static struct capture_frame frame;
+static struct dissection d;
+static const struct dissect_config config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT };
+
+static struct weft_encap native(void)
+{
+	struct weft_encap encap = { .kind = WEFT_ENCAP_USID,
+		.hop_limit = 64,
+		.flow = { .src = { 0xfd }, .src_port = 1, .dst_port = WEFT_UDP_PORT },
+		.via = { 0xfc, 0, 0, 0, 0x0a, 0x01, 0x0b, 0x02, 0x0a, 0x02, 0x0c, 0x02 } };
+
+	weft_usid_put_ev(encap.via, 4, 0x00030001);
+	weft_usid_shift(encap.via, 3, encap.flow.dst);
+	return encap;
+}
+
+/* A SACK in a frame with `front` bytes of link layer. */
+static void make_frame(const struct weft_encap *encap, size_t front)
+{
+	struct weft_pkt pkt = { .op = WEFT_OP_SACK, .dqpn = 5, .sack = { .cack_psn = 9 } };
+	struct weft_flow flow;
+	uint8_t headers[WEFT_WIRE_HEADERS_MAX];
+	size_t n = weft_wire_encode(&pkt, headers);
+
+	weft_encap_flow(encap, 7, &flow);
+	size_t at = front + weft_encap_put(encap, &config.dscp, WEFT_CLASS_CONTROL, 7, n + 4,
+				    bytes + front);
+
+	memcpy(bytes + at, headers, n);
+	n += weft_icrc_seal(crc32_gzip_refl, &flow, headers, n, NULL, 0, bytes + at + n);
+	frame = (struct capture_frame){
+		.bytes = bytes, .n = at + n, .wire_bytes = at + n, .ip_at = front, .is_ip = true
+	};
+}
+
+TEST(dissect_frame__finds_how_far_a_native_packet_has_come)
+{
+	struct weft_encap encap = native();
+
+	for (unsigned hops = 0; hops <= 3; hops++) {
+		make_frame(&encap, 14);
+		weft_usid_shift(bytes + 14 + 24, 3 - hops, bytes + 14 + 24);
+		dissect_frame(&config, &frame, &d);
+		CHECK_EQ(d.what, DISSECT_PACKET);
+		CHECK_EQ(d.icrc, DISSECT_ICRC_OK);
+		CHECK_EQ(d.hops_to_go, hops);
+		CHECK_EQ(d.outside.ev, 0x00030001);
+	}
+	bytes[frame.n - 1] ^= 1;
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_DROP);
+	CHECK_EQ(d.fault.drop, WEFT_DROP_BAD_ICRC);
+	CHECK_EQ(d.fault.bit, 8 * (frame.n - 4));
+}
+
+TEST(dissect_frame__keeps_away_from_other_ports)
+{
+	struct dissect_config other = config;
+	struct weft_encap encap = native();
+
+	encap.flow.dst_port = WEFT_UDP_PORT_AS_PRINTED;
+	make_frame(&encap, 0);
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_PACKET);
+	other.port = WEFT_UDP_PORT;
+	dissect_frame(&other, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_OTHER);
+	encap.flow.dst_port = other.port = 53;
+	make_frame(&encap, 0);
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_OTHER);
+	CHECK_STR(dissect_field(&frame, &d, d.fault.bit, (char[64]){ 0 }), "UDP.destination_port");
+	dissect_frame(&other, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_PACKET);
+	frame.is_ip = false; /* ARP */
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_OTHER);
+}
+
+TEST(dissect_frame__does_not_blame_the_packet_for_a_short_capture)
+{
+	struct weft_encap encap = native();
+
+	make_frame(&encap, 0);
+	frame.n -= 20; /* inside CC_STATE */
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_PACKET);
+	CHECK_EQ(d.icrc, DISSECT_ICRC_NOT_CAPTURED);
+	CHECK_EQ(d.pkt.sack.cack_psn, 9);
+	frame.wire_bytes = frame.n;
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_DROP);
+	CHECK_EQ(d.fault.drop, WEFT_DROP_TRUNCATED);
+}
+
+TEST(dissect_frame__takes_a_bare_datagram)
+{
+	struct weft_encap encap = native();
+
+	make_frame(&encap, 0);
+	frame.bytes += 48;
+	frame.n -= 48;
+	frame.wire_bytes = frame.n;
+	frame.is_ip = false;
+	frame.is_datagram = true;
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_PACKET);
+	CHECK_EQ(d.icrc, DISSECT_ICRC_UNKNOWN);
+	CHECK_STR(dissect_icrc_name(d.icrc), "unknown");
+}
+
+TEST(dissect_field__names_bits_everywhere)
+{
+	static const struct {
+		size_t byte;
+		const char *name;
+	} rows[] = {
+		{ 0, "" },
+		{ 14, "IPv6.version" },
+		{ 15, "IPv6.traffic_class" },
+		{ 20, "IPv6.next_header" },
+		{ 53, "IPv6.destination" },
+		{ 54, "SRH.next_header" },
+		{ 57, "SRH.segments_left" },
+		{ 77, "SRH.segment" },
+		{ 78, "IPv6.version" },
+		{ 84, "IPv6.next_header" },
+		{ 118, "UDP.source_port" },
+		{ 122, "UDP.length" },
+		{ 126, "BTH.opcode" },
+		{ 131, "BTH.dqpn" },
+		{ 138, "" },
+		{ 151, "SETH.cack_psn" },
+		{ 173, "CC_STATE.rcvd_bytes" },
+	};
+	struct weft_encap encap = native();
+	char name[64];
+
+	encap.kind = WEFT_ENCAP_SRV6;
+	encap.has_segment = true;
+	make_frame(&encap, 14);
+	dissect_frame(&config, &frame, &d);
+	REQUIRE(d.what == DISSECT_PACKET);
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK_STR(dissect_field(&frame, &d, 8 * rows[i].byte, name), rows[i].name);
+}

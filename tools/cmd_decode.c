@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * decode - MRC packets out of a capture or out of hex text, told to programs or to people.
+ *
+ * JSON is the default because a capture has a million packets and jq is better at choosing than
+ * any option of ours; --human is for the ten that are left.  In a capture, frames that have nothing
+ * to do with MRC are passed over and counted; in text nothing is, since somebody asked about
+ * exactly those bytes.  The exit status is 1 if any packet would be dropped, so that it can judge.
+ */
+#include "capture.h"
+#include "dissect.h"
+#include "verbs.h"
+
+#include <argp.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arguments {
+	struct dissect_config config;
+	const char *path;
+	bool human, fields, all;
+};
+
+static void parse_port(const char *word, struct arguments *a, struct argp_state *state)
+{
+	char *end;
+	unsigned long port = strtoul(word, &end, 10);
+
+	if (*end || port < 1 || port > 65535)
+		argp_error(state, "--port: '%s' is no UDP port (1 to 65535)", word);
+	a->config.port = (uint16_t)port;
+}
+
+static void parse_plain(const char *word, struct arguments *a, struct argp_state *state)
+{
+	for (unsigned kind = WEFT_ENCAP_USID; kind < WEFT_ENCAP_KINDS; kind++) {
+		if (strcmp(word, weft_encap_name((uint8_t)kind)))
+			continue;
+		a->config.plain = (enum weft_encap_kind)kind;
+		return;
+	}
+	argp_error(state, "--plain: '%s' is none of usid, stev, udp_port", word);
+}
+
+static error_t parse_argument(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case 'a':
+		a->all = true;
+		return 0;
+	case 'v':
+		a->fields = true;
+		a->human = true;
+		return 0;
+	case 'H':
+		a->human = true;
+		return 0;
+	case 'p':
+		parse_port(arg, a, state);
+		return 0;
+	case 'e':
+		parse_plain(arg, a, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->path)
+			argp_usage(state);
+		a->path = arg;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Returns the frames that are dropped or cannot be read. */
+static uint64_t tell_all(struct capture *capture, const struct arguments *a, struct term *term)
+{
+	char error[CAPTURE_ERROR_BYTES];
+	struct capture_frame frame;
+	uint64_t number = 0, others = 0, bad = 0;
+	bool show_all = a->all || capture_is_text(capture);
+	int more;
+
+	while ((more = capture_next(capture, &frame, error)) > 0) {
+		struct dissection d;
+
+		number++;
+		dissect_frame(&a->config, &frame, &d);
+		if (d.what == DISSECT_OTHER && !show_all) {
+			others++;
+			continue;
+		}
+		bad += d.what == DISSECT_DROP;
+		if (a->human) {
+			dissect_human(term, &frame, &d, number, a->fields);
+			continue;
+		}
+		json_t *object = dissect_json(&frame, &d, number);
+
+		json_dumpf(object, stdout, JSON_COMPACT);
+		json_decref(object);
+		putchar('\n');
+	}
+	if (more < 0)
+		fprintf(stderr, "%s\n", error);
+	if (others)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " frames were not MRC (--all shows them)\n",
+			others, number);
+	return bad + (more < 0);
+}
+
+int cmd_decode(int argc, char **argv)
+{
+	static const struct argp_option options[] = {
+		{ "all", 'a', NULL, 0, "show what is not MRC, too", 0 },
+		{ "fields", 'v', NULL, 0, "for people, with every header field", 0 },
+		{ "human", 'H', NULL, 0, "for people: a line per packet", 0 },
+		{ "plain", 'e', "KIND", 0,
+			"where plain IPv6 has its EV: usid (default), stev, udp_port", 0 },
+		{ "port", 'p', "PORT", 0, "MRC's UDP port; without it, 4791 and 4971", 0 },
+		{ 0 },
+	};
+	static const struct argp argp = { options, parse_argument, "[FILE]",
+		"Decode MRC packets out of FILE (pcap, pcapng or hex text; - or nothing: standard "
+		"input), one JSON object per packet.",
+		NULL, NULL, NULL };
+	struct arguments a = { .config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT } };
+	char error[CAPTURE_ERROR_BYTES];
+	struct term term;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+		return EXIT_USAGE;
+	struct capture *capture = capture_open(a.path ? a.path : "-", error);
+
+	if (!capture) {
+		fprintf(stderr, "%s\n", error);
+		return EXIT_FAILED;
+	}
+	term_open(&term, stdout);
+	uint64_t bad = tell_all(capture, &a, &term);
+
+	capture_close(capture);
+	return bad ? EXIT_FAILED : EXIT_OK;
+}

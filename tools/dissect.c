@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * dissect - does with a frame what a receiver would, and remembers where it stopped.
+ *
+ * The parsing is `wire`'s, called as a host calls it, so that the verdict printed here is the one a
+ * host would reach; nothing is decoded a second way.  Three things are added because a capture is
+ * not a host.  It may be taken in the middle of a path, where a native uSID address has not been
+ * used up yet: then the ICRC, which covers the address on arrival, tells how many hops are to go.
+ * It may hold only the beginning of each frame: then the rest is taken as zeros and the ICRC as not
+ * seen.  And most of what it holds may be somebody else's.
+ */
+#include "dissect.h"
+
+#include <weft/base.h>
+
+#include <isa-l/crc.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FRAME_MAX = 65536 + 64, TRIM_MARKS = WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP };
+
+const char *dissect_icrc_name(enum dissect_icrc icrc)
+{
+	static const char *const names[] = { "ok", "bad", "absent", "not_captured", "unknown" };
+
+	return names[icrc];
+}
+
+static bool is_ours(const struct dissect_config *config, uint16_t port)
+{
+	if (config->port)
+		return port == config->port;
+	return port == WEFT_UDP_PORT || port == WEFT_UDP_PORT_AS_PRINTED;
+}
+
+/* The frame as it was on the wire, where the capture has cut it. */
+static const uint8_t *complete(const struct capture_frame *frame, size_t *n)
+{
+	static uint8_t whole[FRAME_MAX];
+
+	*n = frame->n;
+	if (frame->wire_bytes <= frame->n || frame->wire_bytes > FRAME_MAX)
+		return frame->bytes;
+	memcpy(whole, frame->bytes, frame->n);
+	memset(whole + frame->n, 0, frame->wire_bytes - frame->n);
+	*n = frame->wire_bytes;
+	return whole;
+}
+
+static bool icrc_matches(const struct weft_arrival *a, const struct weft_flow *flow)
+{
+	return weft_icrc_check(crc32_gzip_refl, flow, a->datagram, a->datagram_bytes);
+}
+
+/* A native uSID packet that has hops to go carries the ICRC of its arrival. */
+static bool find_hops(struct dissection *d)
+{
+	struct weft_flow flow = d->outside.flow;
+
+	for (unsigned hops = 1; hops < WEFT_USID_SLOTS; hops++) {
+		weft_usid_shift(d->outside.flow.dst, hops, flow.dst);
+		if (!icrc_matches(&d->outside, &flow))
+			continue;
+		d->hops_to_go = hops;
+		d->outside.flow = flow;
+		d->outside.ev = weft_usid_get_ev(flow.dst);
+		return true;
+	}
+	return false;
+}
+
+static void check_icrc(struct dissection *d, bool cut_by_capture)
+{
+	if (d->pkt.mark & TRIM_MARKS)
+		d->icrc = DISSECT_ICRC_ABSENT;
+	else if (cut_by_capture)
+		d->icrc = DISSECT_ICRC_NOT_CAPTURED;
+	else if (!d->has_outside)
+		d->icrc = DISSECT_ICRC_UNKNOWN;
+	else if (icrc_matches(&d->outside, &d->outside.flow) ||
+		 (d->outside.kind == WEFT_ENCAP_USID && find_hops(d)))
+		d->icrc = DISSECT_ICRC_OK;
+	else
+		d->icrc = DISSECT_ICRC_BAD;
+}
+
+static void read_datagram(
+	const uint8_t *datagram, size_t n, uint8_t mark, bool cut_by_capture, struct dissection *d)
+{
+	d->what = DISSECT_DROP;
+	if (!weft_wire_decode(datagram, n, mark, &d->pkt, &d->fault)) {
+		d->fault.bit += (uint32_t)(8 * d->bth_at);
+		return;
+	}
+	d->has_packet = true;
+	check_icrc(d, cut_by_capture);
+	if (d->icrc != DISSECT_ICRC_BAD) {
+		d->what = DISSECT_PACKET;
+		return;
+	}
+	d->fault.drop = WEFT_DROP_BAD_ICRC;
+	d->fault.bit = (uint32_t)(8 * (d->bth_at + n - WEFT_WIRE_ICRC_BYTES));
+}
+
+void dissect_frame(const struct dissect_config *config, const struct capture_frame *frame,
+	struct dissection *d)
+{
+	size_t n;
+	const uint8_t *bytes = complete(frame, &n), *ip = bytes + frame->ip_at;
+	bool cut_by_capture = frame->wire_bytes > frame->n;
+
+	memset(d, 0, sizeof(*d));
+	d->bth_at = frame->ip_at;
+	if (frame->is_datagram) {
+		read_datagram(bytes, n, 0, cut_by_capture, d);
+		return;
+	}
+	if (!frame->is_ip) {
+		d->fault.drop = WEFT_DROP_NOT_MRC;
+		return;
+	}
+	enum weft_encap_kind plain =
+		n > frame->ip_at && ip[0] >> 4 == 4 ? WEFT_ENCAP_UDP_PORT : config->plain;
+
+	if (!weft_encap_parse(ip, n - frame->ip_at, plain, &config->dscp, &d->outside, &d->fault)) {
+		d->what = d->fault.drop == WEFT_DROP_NOT_MRC ? DISSECT_OTHER : DISSECT_DROP;
+		d->fault.bit += (uint32_t)(8 * frame->ip_at);
+		return;
+	}
+	d->has_outside = true;
+	d->bth_at = (size_t)(d->outside.datagram - bytes);
+	read_datagram(
+		d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, cut_by_capture, d);
+	if (!is_ours(config, d->outside.flow.dst_port)) {
+		d->what = DISSECT_OTHER;
+		d->fault.drop = WEFT_DROP_NOT_MRC;
+		d->fault.bit = (uint32_t)(8 * d->bth_at) - 48; /* UDP's destination port */
+	}
+}
+
+/* ---- names of the bits in front of BTH ---- */
+
+struct outer_field {
+	uint16_t bit, bits;
+	const char *name;
+};
+
+static const struct outer_field ipv6_fields[] = { { 0, 4, "IPv6.version" },
+	{ 4, 8, "IPv6.traffic_class" }, { 12, 20, "IPv6.flow_label" },
+	{ 32, 16, "IPv6.payload_length" }, { 48, 8, "IPv6.next_header" },
+	{ 56, 8, "IPv6.hop_limit" }, { 64, 128, "IPv6.source" }, { 192, 128, "IPv6.destination" } };
+static const struct outer_field ipv4_fields[] = { { 0, 4, "IPv4.version" },
+	{ 4, 4, "IPv4.header_length" }, { 8, 8, "IPv4.tos" }, { 16, 16, "IPv4.total_length" },
+	{ 32, 16, "IPv4.id" }, { 48, 16, "IPv4.fragment" }, { 64, 8, "IPv4.ttl" },
+	{ 72, 8, "IPv4.protocol" }, { 80, 16, "IPv4.checksum" }, { 96, 32, "IPv4.source" },
+	{ 128, 32, "IPv4.destination" } };
+static const struct outer_field udp_fields[] = { { 0, 16, "UDP.source_port" },
+	{ 16, 16, "UDP.destination_port" }, { 32, 16, "UDP.length" }, { 48, 16, "UDP.checksum" } };
+static const struct outer_field srh_fields[] = { { 0, 8, "SRH.next_header" },
+	{ 8, 8, "SRH.length" }, { 16, 8, "SRH.type" }, { 24, 8, "SRH.segments_left" },
+	{ 32, 32, "SRH.flags" }, { 64, 128, "SRH.segment" } };
+
+static const char *find_outer(const struct outer_field *fields, size_t n, size_t bit)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bit >= fields[i].bit && bit < (size_t)fields[i].bit + fields[i].bits)
+			return fields[i].name;
+	return "";
+}
+
+#define FIND(fields, at) find_outer(fields, WEFT_COUNT(fields), bit - 8 * (at))
+
+/* Walks the headers in front of BTH, each told by the one before it. */
+static const char *name_outer(const struct capture_frame *frame, size_t bit)
+{
+	size_t at = frame->ip_at;
+	unsigned next = 0;
+
+	for (unsigned header = 0; header < 4 && at < frame->n; header++) {
+		const uint8_t *p = frame->bytes + at;
+		bool ipv4 = header == 0 && p[0] >> 4 == 4;
+		size_t bytes = next == 17                        ? 8
+			       : next == 43 && at + 1 < frame->n ? 8u * (p[1] + 1u)
+			       : ipv4                            ? 20
+								 : 40;
+
+		if (bit < 8 * (at + bytes))
+			return next == 17   ? FIND(udp_fields, at)
+			       : next == 43 ? FIND(srh_fields, at)
+			       : ipv4       ? FIND(ipv4_fields, at)
+					    : FIND(ipv6_fields, at);
+		if (next == 17 || at + 9 >= frame->n)
+			return "";
+		next = next == 43 ? p[0] : ipv4 ? p[9] : p[6];
+		at += bytes;
+	}
+	return "";
+}
+
+const char *dissect_field(
+	const struct capture_frame *frame, const struct dissection *d, size_t bit, char name[64])
+{
+	const uint8_t *bth = frame->bytes + d->bth_at;
+	struct weft_wire_field field;
+
+	if (bit < 8 * d->bth_at || (!d->has_outside && !frame->is_datagram))
+		return bit < 8 * frame->ip_at ? "" : name_outer(frame, bit);
+	bit -= 8 * d->bth_at;
+	if (frame->n >= d->bth_at + 9) {
+		for (unsigned i = 0; weft_wire_field(bth[0], bth[8], i, &field); i++) {
+			if (bit < field.bit || bit >= (size_t)field.bit + field.bits)
+				continue;
+			snprintf(name, 64, "%s.%s", field.header, field.name);
+			return name;
+		}
+	}
+	if (d->fault.drop == WEFT_DROP_BAD_ICRC && d->what == DISSECT_DROP)
+		return "ICRC";
+	return "";
+}
