@@ -12,7 +12,12 @@ set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 set(WEFT_WARNINGS_TEST ${WEFT_WARNINGS} -Wno-conversion -Wno-sign-conversion
 	-Wno-missing-prototypes)
 # A fused multiply-add rounds differently, and a seed must mean the same on every machine.
-set(WEFT_FLAGS -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
+# x86-64-v2: population count and SSE4, in every processor since 2009; without it counting bits is a call.
+set(WEFT_MARCH "")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+	set(WEFT_MARCH -march=x86-64-v2)
+endif()
+set(WEFT_FLAGS ${WEFT_MARCH} -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
 set(WEFT_GNU_ROOMS net lab) # may ask the C library for more than C11
 get_filename_component(WEFT_PRESET ${CMAKE_BINARY_DIR} NAME)
 

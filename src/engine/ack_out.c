@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ack_out - when to answer, and what the answer shows.
+ *
+ * Triggers (7.5.2): enough new data, the A bit, a CE mark, a retransmission, a probe; and a
+ * duplicate, whose sender has evidently not heard us.  Answers wait in one queue until a port is
+ * free and are built only then, so they show the newest state, and triggers that say nothing
+ * of their own (no CE, no RTX, no probe) rewrite a SACK that is still queued: a burst of 32
+ * packets costs one.
+ *
+ * Which 64 PSNs to show: fresh news first (what no SACK has shown yet), together with as much
+ * below the highest PSN as fits, so that each arrival is shown several times and a lost SACK
+ * costs nothing.  While there are holes further down, every other SACK looks back at a stretch
+ * of them, because a sender may call a packet lost only when it is told that it is missing.
+ * (UET's "oldest not yet SACKed" shows each arrival once; EMU's fixed base never shows old
+ * holes again: protocol.md 4.1.)
+ *
+ * A transport ACK follows a SACK whenever messages have been completed since the last one.
+ *
+ * Hot: ack_out_on_data() per packet, the rest per answer.
+ */
+#include "local.h"
+
+struct answer *answer_add(struct weft_endpoint *ep)
+{
+	if (ep->answer_tail - ep->answer_head > ep->answer_mask) {
+		drop_count(ep, WEFT_DROP_CONTROL_FULL);
+		return NULL;
+	}
+	struct answer *answer = &ep->answers[ep->answer_tail++ & ep->answer_mask];
+
+	*answer = (struct answer){ .at_ns = ep->now, .path = PATH_NONE, .set = SET_NONE };
+	return answer;
+}
+
+static void add_sack(struct weft_qp *qp, const struct weft_pkt *pkt, bool plain, uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	uint32_t seq = qp->rx_sack_answer - 1;
+	bool queued = qp->rx_sack_answer &&
+		      seq - ep->answer_head < ep->answer_tail - ep->answer_head;
+
+	qp->rx_trigger = 0;
+	if (!queued) {
+		seq = ep->answer_tail;
+		if (!answer_add(ep))
+			return;
+	}
+	ep->answers[seq & ep->answer_mask] = (struct answer){
+		.at_ns = now,
+		.qp = qp->index,
+		.qpn = qp->qpn,
+		.ev = pkt->ev,
+		.psn = pkt->psn,
+		.ts = pkt->w.ts,
+		.path = PATH_NONE,
+		.kind = ANSWER_SACK,
+		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
+		.port = pkt->port,
+		.flags = pkt->flags & WEFT_BTH_RTX,
+	};
+	qp->rx_sack_answer = plain ? seq + 1 : 0; /* the others keep an answer of their own */
+}
+
+void ack_out_on_data(struct weft_qp *qp, const struct weft_pkt *pkt, bool fresh, uint64_t now)
+{
+	bool special = (pkt->mark & WEFT_MARK_CE) || (pkt->flags & WEFT_BTH_RTX);
+
+	if (!fresh)
+		qp->rx_msn_told = qp->rx_msn - 1; /* it may have missed the transport ACK */
+	if (pkt->mark & WEFT_MARK_CE)
+		qp->ep->count.rx_ce++;
+	if (special || !fresh || pkt->flags & WEFT_BTH_ACK_REQ ||
+	    qp->rx_trigger >= qp->ep->config.sack_bytes)
+		add_sack(qp, pkt, !special, now);
+	else if (qp->rx_msn - qp->rx_msn_told >= ACK_MESSAGES)
+		ack_out_ack(qp, WEFT_AETH_ACK, pkt->port);
+}
+
+void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
+{
+	struct answer *answer = answer_add(qp->ep);
+
+	qp->ep->count.rx_probe++;
+	if (!answer)
+		return;
+	qp->rx_msn_told = qp->rx_msn - 1; /* say it again: the ACK may be what was lost */
+	*answer = (struct answer){
+		.at_ns = now,
+		.qp = qp->index,
+		.qpn = qp->qpn,
+		.ev = pkt->ev,
+		.ts = pkt->probe.ts,
+		.path = PATH_NONE,
+		.probe_id = pkt->probe.probe_id,
+		.kind = ANSWER_SACK,
+		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
+		.port = pkt->port,
+		.is_probe = true,
+	};
+}
+
+void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason, uint64_t now)
+{
+	struct answer *answer = answer_add(qp->ep);
+
+	if (!answer)
+		return;
+	*answer = (struct answer){
+		.at_ns = now,
+		.qp = qp->index,
+		.qpn = qp->qpn,
+		.ev = pkt->ev,
+		.psn = pkt->psn,
+		.ts = pkt->w.ts,
+		.path = PATH_NONE,
+		.kind = ANSWER_NACK,
+		.reason = reason,
+		.port = pkt->port,
+	};
+}
+
+void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
+{
+	struct answer *answer = answer_add(qp->ep);
+
+	if (!answer)
+		return;
+	answer->qp = qp->index;
+	answer->qpn = qp->qpn;
+	answer->kind = ANSWER_ACK;
+	answer->reason = syndrome;
+	answer->port = port;
+	qp->rx_msn_told = qp->rx_msn;
+}
+
+/* ---- building ---- */
+
+/* Chooses the first PSN to show and notes what is then shown. */
+static uint32_t choose_base(struct weft_qp *qp, bool is_probe)
+{
+	uint32_t low = weft_psn_add(qp->rx_cack, 1);
+	uint32_t high = weft_psn_add(qp->rx_max, WEFT_PSN_MASK - 62); /* rx_max - 63 */
+	uint32_t base = low;
+	bool holes_below;
+
+	if (weft_psn_diff(high, low) < 0)
+		high = low;
+	holes_below = high != low;
+	if (qp->rx_fresh && weft_psn_diff(qp->rx_low_new, low) < 0)
+		qp->rx_fresh = weft_psn_diff(qp->rx_max, low) >= 0;
+	if (qp->rx_fresh && weft_psn_diff(qp->rx_low_new, low) < 0)
+		qp->rx_low_new = low;
+	if (is_probe || !holes_below) {
+		base = low;
+	} else if (qp->rx_look_back) {
+		base = qp->rx_sweep;
+		if (weft_psn_diff(base, low) < 0 || weft_psn_diff(base, high) >= 0)
+			base = low;
+		qp->rx_sweep = weft_psn_add(base, 64);
+	} else {
+		base = qp->rx_fresh && weft_psn_diff(qp->rx_low_new, high) < 0 ? qp->rx_low_new :
+										 high;
+	}
+	qp->rx_look_back = holes_below && !qp->rx_look_back;
+	if (qp->rx_fresh && weft_psn_diff(qp->rx_low_new, base) >= 0) {
+		uint32_t end = weft_psn_add(base, 64);
+
+		if (weft_psn_diff(qp->rx_max, end) < 0)
+			qp->rx_fresh = false;
+		else if (weft_psn_diff(qp->rx_low_new, end) < 0)
+			qp->rx_low_new = end;
+	}
+	return base;
+}
+
+static uint16_t echo(const struct answer *answer, uint64_t now)
+{
+	return (uint16_t)(answer->ts + (now - answer->at_ns) / WEFT_TS_UNIT_NS);
+}
+
+static void build_sack(struct weft_qp *qp, const struct answer *answer, struct weft_pkt *pkt,
+		       uint64_t now)
+{
+	uint32_t base = choose_base(qp, answer->is_probe);
+	uint64_t units = WEFT_DIV_UP(qp->rx_bytes, WEFT_RCVD_UNIT_BYTES);
+
+	pkt->op = WEFT_OP_SACK;
+	pkt->flags = answer->flags;
+	pkt->sack = (struct weft_pkt_sack){
+		.bitmap = window_bits(qp, base),
+		.ev = answer->ev,
+		.cack_psn = qp->rx_cack,
+		.rcvd_units = (uint32_t)(units & RCVD_MASK),
+		.psn_offset = answer->is_probe ?
+				      (int16_t)0 :
+				      (int16_t)weft_psn_diff(answer->psn, qp->rx_cack),
+		.sack_offset = (int16_t)weft_psn_diff(base, qp->rx_cack),
+		.probe_id = answer->probe_id,
+		.ts = echo(answer, now),
+		.ooo_pkts = (uint16_t)WEFT_MIN(qp->rx_ooo, 0x7fffu),
+		.m = answer->m,
+		.mpr_units = (uint8_t)(qp->dynamic_mpr ? qp->rx_mpr_told / WEFT_MPR_UNIT_PSNS : 0),
+		.penalty = qp->penalty_out,
+		.cc_type_flags = WEFT_CC_TYPE_NSCC << 4,
+		.is_probe = answer->is_probe,
+		.restore_cwnd = qp->restore_out,
+	};
+	qp->ep->count.tx_sack++;
+}
+
+static void build_ack(struct weft_qp *qp, uint8_t syndrome, struct weft_pkt *pkt)
+{
+	pkt->op = WEFT_OP_ACK;
+	pkt->flags = 0;
+	pkt->ack = (struct weft_pkt_ack){
+		.msn = qp->rx_msn & WEFT_PSN_MASK,
+		.syndrome = syndrome,
+	};
+	qp->rx_msn_told = qp->rx_msn;
+	qp->ep->count.tx_ack++;
+}
+
+static void build_nack(struct weft_qp *qp, const struct answer *answer, struct weft_pkt *pkt,
+		       uint64_t now)
+{
+	pkt->op = WEFT_OP_NACK;
+	pkt->flags = 0;
+	pkt->nack = (struct weft_pkt_nack){
+		.ev = answer->ev,
+		.psn = answer->psn,
+		.ts = echo(answer, now),
+		.reason = answer->reason,
+		.cc_type_flags = WEFT_CC_TYPE_NACK << 4,
+	};
+	qp->ep->count.tx_nack++;
+}
+
+static void build_probe(struct weft_qp *qp, const struct answer *answer, struct weft_pkt *pkt,
+			uint64_t now)
+{
+	pkt->op = WEFT_OP_PROBE;
+	pkt->flags = 0;
+	pkt->tclass = WEFT_CLASS_DATA; /* it must not overtake what it asks about */
+	pkt->probe = (struct weft_pkt_probe){
+		.probe_id = answer->probe_id,
+		.ts = (uint16_t)(now / WEFT_TS_UNIT_NS),
+	};
+	if (answer->probe_id == qp->probe_id)
+		qp->probe_sent_ns = now;
+	qp->ep->count.tx_probe++;
+}
+
+static bool build_for_qp(struct weft_qp *qp, const struct answer *answer, struct weft_pkt *pkt,
+			 uint32_t ports, uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct pathset *set = &ep->sets[qp->set];
+	uint32_t path;
+
+	if (answer->kind == ANSWER_PROBE)
+		path = pathset_pick(ep, set, ports, answer->path);
+	else
+		path = pathset_reply(ep, set, answer->port, ports);
+	if (path == PATH_NONE)
+		return false;
+	*pkt = (struct weft_pkt){
+		.peer = qp->peer,
+		.ev = set->path[path].ev,
+		.port = set->path[path].plane,
+		.tclass = WEFT_CLASS_CONTROL,
+		.sqpn_low = (uint16_t)qp->qpn,
+		.dqpn = qp->peer_qpn,
+	};
+	if (answer->kind == ANSWER_SACK)
+		build_sack(qp, answer, pkt, now);
+	else if (answer->kind == ANSWER_NACK)
+		build_nack(qp, answer, pkt, now);
+	else if (answer->kind == ANSWER_ACK)
+		build_ack(qp, answer->reason, pkt);
+	else
+		build_probe(qp, answer, pkt, now);
+	return true;
+}
+
+/* An endpoint operation of ours, or the answer to a peer's. */
+static bool build_for_endpoint(struct weft_endpoint *ep, const struct answer *answer,
+			       struct weft_pkt *pkt, uint32_t ports, uint64_t now)
+{
+	uint32_t ev = answer->ev, port = answer->port;
+
+	if (answer->set < ep->config.pathsets && ep->sets[answer->set].in_use) {
+		struct pathset *set = &ep->sets[answer->set];
+		uint32_t path = answer->path;
+
+		if (path == PATH_NONE)
+			path = pathset_reply(ep, set, answer->port, ports);
+		if (path == PATH_NONE || path >= set->paths)
+			return false;
+		ev = set->path[path].ev;
+		port = set->path[path].plane;
+	}
+	if (!(ports >> port & 1))
+		return false;
+	*pkt = (struct weft_pkt){
+		.peer = answer->qp,
+		.ev = ev,
+		.port = (uint8_t)port,
+		.tclass = WEFT_CLASS_CONTROL,
+		.op = answer->is_response ? WEFT_OP_EP_RESPONSE : WEFT_OP_EP_REQUEST,
+		.dqpn = WEFT_EP_QPN,
+		.psn = answer->psn,
+		.ep = { .port_mask = answer->mask,
+			.ts = answer->is_response ? echo(answer, now) :
+						    (uint16_t)(now / WEFT_TS_UNIT_NS),
+			.op = answer->op },
+	};
+	if (answer->is_response) {
+		ep->count.tx_ep_response++;
+	} else {
+		struct request *request = &ep->requests[answer->psn % REQUESTS];
+
+		if (request->open && request->id == answer->psn)
+			request->sent_ns = now;
+		ep->count.tx_ep_request++;
+	}
+	return true;
+}
+
+size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports,
+		    uint64_t now)
+{
+	uint32_t waiting = ep->answer_tail - ep->answer_head;
+	size_t n = 0;
+
+	for (; waiting && n < max; waiting--) {
+		struct answer answer = ep->answers[ep->answer_head & ep->answer_mask];
+		struct weft_qp *qp = NULL;
+		bool built;
+
+		if (answer.kind == ANSWER_EP) {
+			built = build_for_endpoint(ep, &answer, &pkts[n], ports, now);
+		} else {
+			qp = &ep->qps[answer.qp];
+			if (!qp->in_use || qp->qpn != answer.qpn) {
+				ep->answer_head++; /* its QP is gone */
+				continue;
+			}
+			built = build_for_qp(qp, &answer, &pkts[n], ports, now);
+		}
+		ep->answer_head++;
+		if (!built) { /* its port is busy: let the others by */
+			ep->answers[ep->answer_tail++ & ep->answer_mask] = answer;
+			continue;
+		}
+		n++;
+		if (answer.kind == ANSWER_SACK && qp->rx_msn != qp->rx_msn_told) {
+			ack_out_ack(qp, WEFT_AETH_ACK, answer.port);
+			waiting++;
+		}
+		if (answer.kind == ANSWER_SACK && qp->rx_fresh && !answer.is_probe)
+			qp->rx_trigger = ep->config.sack_bytes; /* more news than one SACK holds */
+	}
+	return n;
+}

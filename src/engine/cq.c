@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cq - completions wait here until they are polled.
+ *
+ * An overrun is the application's mistake (it sized the queue), but a lost completion must not
+ * be silent: the QP that could not report fails, as verbs programs expect.
+ */
+#include "local.h"
+
+void cq_push(struct weft_qp *qp, uint32_t index, const struct weft_done *done)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct cq *cq = &ep->cqs[index];
+
+	if (cq->tail - cq->head > ep->cq_mask) {
+		qp_fail(qp, WEFT_CQ_OVERRUN); /* its own flush finds the queue full and ends here */
+		return;
+	}
+	struct weft_done *slot = &cq->ring[cq->tail++ & ep->cq_mask];
+
+	*slot = *done;
+	slot->qpn = qp->qpn;
+	slot->user = qp->user;
+}
+
+void cq_finish_work(struct weft_qp *qp, enum weft_status status)
+{
+	WEFT_ASSERT(qp->sq_head != qp->sq_tail);
+	const struct sq_work *work = &qp->sq[qp->sq_head & qp->ep->sq_mask];
+
+	if (work->has_imm && qp->sq_head != qp->sq_send)
+		qp->wimm_inflight--;
+	if (qp->sq_send == qp->sq_head) { /* flushed before it was cut to its end */
+		if (work->has_imm && qp->send_pkt)
+			qp->wimm_inflight--;
+		qp->sq_send++;
+		qp->send_pkt = 0;
+	}
+	qp->sq_head++;
+	if (work->silent && status == WEFT_OK)
+		return;
+	struct weft_done done = {
+		.id = work->id,
+		.len_bytes = work->len_bytes,
+		.imm = work->imm,
+		.kind = WEFT_DONE_WRITE,
+		.status = (uint8_t)status,
+	};
+	cq_push(qp, qp->cq_tx, &done);
+}
+
+size_t weft_poll(struct weft_endpoint *ep, uint32_t index, struct weft_done done[], size_t max)
+{
+	WEFT_ASSERT(index < ep->config.cqs);
+	struct cq *cq = &ep->cqs[index];
+	size_t n = WEFT_MIN(max, (size_t)(cq->tail - cq->head));
+
+	for (size_t i = 0; i < n; i++)
+		done[i] = cq->ring[cq->head++ & ep->cq_mask];
+	return n;
+}

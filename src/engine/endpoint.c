@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * endpoint - memory, dispatch, and nothing that could be called a policy.
+ *
+ * The block is carved twice by the same walk: once from address zero to learn its size, once
+ * for real.  Input goes to the file that owns the opcode; output is timers first, then answers
+ * (they are small and keep the peer's clock running), then data in turns of SEND_BURST.
+ */
+#include "local.h"
+
+struct carver {
+	uintptr_t at;
+	bool dry;
+};
+
+static void *carve(struct carver *c, size_t bytes)
+{
+	void *here = c->dry ? NULL : (void *)c->at;
+
+	c->at += WEFT_ALIGN_UP(bytes, (size_t)64);
+	return here;
+}
+
+static uint32_t page_count(const struct weft_config *config)
+{
+	return config->inflight_pkts / PAGE_PSNS + 2 * config->qps;
+}
+
+/* Pages that a window can touch: one more than it fills, when it starts inside one. */
+static uint32_t page_ring(const struct weft_config *config)
+{
+	return (uint32_t)weft_pow2_up(config->window_psns / PAGE_PSNS + 1);
+}
+
+static uint32_t rx_words(const struct weft_config *config)
+{
+	return (uint32_t)weft_pow2_up(config->window_psns) / 64;
+}
+
+static void carve_qp(struct carver *c, const struct weft_config *config, struct weft_qp *qp)
+{
+	struct sq_work *sq = carve(c, config->sq_depth * sizeof(*sq));
+	uint16_t *pages = carve(c, page_ring(config) * sizeof(*pages));
+	uint64_t *bits = carve(c, rx_words(config) * sizeof(*bits));
+	uint64_t *last = carve(c, rx_words(config) * sizeof(*last));
+	uint64_t *rq = carve(c, config->rq_depth * sizeof(*rq));
+	struct parked_imm *parked = carve(c, config->wimm_max * sizeof(*parked));
+
+	if (c->dry)
+		return;
+	qp->sq = sq;
+	qp->pages = pages;
+	qp->rx_bits = bits;
+	qp->rx_last = last;
+	qp->rq = rq;
+	qp->parked = parked;
+}
+
+static struct weft_endpoint *carve_all(struct carver *c, const struct weft_config *config)
+{
+	struct weft_endpoint *ep = carve(c, sizeof(*ep));
+	uint32_t timers = config->qps + config->pathsets + 1;
+	struct weft_endpoint parts = {
+		.qps = carve(c, config->qps * sizeof(struct weft_qp)),
+		.sets = carve(c, config->pathsets * sizeof(struct pathset)),
+		.regions = carve(c, config->regions * sizeof(struct region)),
+		.cqs = carve(c, config->cqs * sizeof(struct cq)),
+		.page = carve(c, page_count(config) * sizeof(struct sent_page)),
+		.page_next = carve(c, page_count(config) * sizeof(uint16_t)),
+		.ready = carve(c, config->qps * sizeof(uint32_t)),
+		.answers = carve(c, config->answers * sizeof(struct answer)),
+		.due = carve(c, timers * sizeof(uint64_t)),
+		.key = carve(c, timers * sizeof(uint64_t)),
+		.heap = carve(c, timers * sizeof(uint32_t)),
+		.heap_pos = carve(c, timers * sizeof(uint32_t)),
+		.events = carve(c, config->events * sizeof(struct weft_event)),
+		.timers = timers,
+	};
+
+	if (!c->dry)
+		*ep = parts;
+	for (uint32_t i = 0; i < config->qps; i++)
+		carve_qp(c, config, c->dry ? NULL : &ep->qps[i]);
+	for (uint32_t i = 0; i < config->cqs; i++) {
+		void *ring = carve(c, config->cq_depth * sizeof(struct weft_done));
+
+		if (!c->dry)
+			ep->cqs[i].ring = ring;
+	}
+	for (uint32_t i = 0; i < config->pathsets; i++) {
+		void *path = carve(c, config->paths_per_set * sizeof(struct path));
+		void *order = carve(c, config->paths_per_set * sizeof(uint16_t));
+
+		if (c->dry)
+			continue;
+		ep->sets[i].path = path;
+		ep->sets[i].order = order;
+	}
+	return ep;
+}
+
+size_t weft_endpoint_size(const struct weft_config *config)
+{
+	struct carver c = { .dry = true };
+
+	if (!config_is_possible(config))
+		return 0;
+	carve_all(&c, config);
+	return c.at;
+}
+
+static void init_masks(struct weft_endpoint *ep, const struct weft_config *config)
+{
+	ep->config = *config;
+	ep->qp_mask = config->qps - 1;
+	ep->region_mask = config->regions - 1;
+	ep->sq_mask = config->sq_depth - 1;
+	ep->rq_mask = config->rq_depth - 1;
+	ep->cq_mask = config->cq_depth - 1;
+	ep->answer_mask = config->answers - 1;
+	ep->wimm_mask = config->wimm_max - 1;
+	ep->page_mask = page_ring(config) - 1;
+	ep->rx_mask = rx_words(config) * 64 - 1;
+	ep->pages = page_count(config);
+	ep->ports_up = (uint32_t)((UINT64_C(1) << config->ports) - 1);
+	ep->request_timeout_ns = WEFT_MAX(4 * (uint64_t)config->base_rtt_ns, config->probe_ns_min);
+}
+
+int weft_endpoint_init(struct weft_endpoint **out, void *block, const struct weft_config *config)
+{
+	size_t size = weft_endpoint_size(config);
+
+	if (!size || !block || (uintptr_t)block % 64)
+		return WEFT_EINVAL;
+	memset(block, 0, size);
+	struct carver c = { .at = (uintptr_t)block };
+	struct weft_endpoint *ep = carve_all(&c, config);
+
+	WEFT_ASSERT(c.at == (uintptr_t)block + size);
+	init_masks(ep, config);
+	weft_rng_seed(&ep->rng, config->seed);
+	for (uint32_t i = 0; i < config->qps; i++) {
+		ep->qps[i].ep = ep;
+		ep->qps[i].index = i;
+		ep->qps[i].qpn = (uint32_t)weft_rng_u64(&ep->rng) & WEFT_PSN_MASK;
+	}
+	for (uint32_t i = 0; i < ep->pages; i++)
+		ep->page_next[i] = (uint16_t)(i + 1 < ep->pages ? i + 1 : PAGE_NONE);
+	timer_init(ep);
+	*out = ep;
+	return 0;
+}
+
+void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t set, uint64_t a,
+		uint32_t b, uint32_t c)
+{
+	ep->events[ep->event_seq++ & (ep->config.events - 1)] = (struct weft_event){
+		.at_ns = ep->now,
+		.qpn = qpn,
+		.kind = kind,
+		.set = (uint16_t)set,
+		.a = a,
+		.b = b,
+		.c = c,
+	};
+}
+
+static void input_control(struct weft_endpoint *ep, struct weft_qp *qp, const struct weft_pkt *pkt,
+			  uint64_t now)
+{
+	if (pkt->op == WEFT_OP_PROBE) {
+		ack_out_on_probe(qp, pkt, now);
+	} else if (qp->state != WEFT_QP_RTS) {
+		drop_count(ep, WEFT_DROP_QP_STATE);
+	} else if (pkt->op == WEFT_OP_SACK) {
+		ack_in_sack(qp, pkt, now);
+	} else if (pkt->op == WEFT_OP_ACK) {
+		ack_in_ack(qp, pkt, now);
+	} else if (pkt->op == WEFT_OP_NACK) {
+		ack_in_nack(qp, pkt, now);
+	} else {
+		drop_count(ep, WEFT_DROP_NOT_MRC);
+	}
+}
+
+static bool takes_packets(const struct weft_qp *qp)
+{
+	return qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS;
+}
+
+/* Not for a QP that talks to that peer: for the endpoint itself, or for nobody. */
+static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now)
+{
+	const struct weft_qp *qp = qp_by_qpn(ep, pkt->dqpn);
+
+	if (pkt->op == WEFT_OP_EP_REQUEST)
+		probe_on_request(ep, pkt, now);
+	else if (pkt->op == WEFT_OP_EP_RESPONSE)
+		probe_on_response(ep, pkt, now);
+	else if (!qp)
+		drop_count(ep, WEFT_DROP_UNKNOWN_QPN);
+	else
+		drop_count(ep, takes_packets(qp) ? WEFT_DROP_WRONG_PEER : WEFT_DROP_QP_STATE);
+}
+
+void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now,
+		struct weft_place places[])
+{
+	WEFT_ASSERT(now >= ep->now && now > 0);
+	ep->now = now;
+	for (size_t i = 0; i < n; i++) {
+		struct weft_qp *qp = &ep->qps[pkts[i].dqpn & ep->qp_mask];
+
+		places[i].len_bytes = 0;
+		if (WEFT_UNLIKELY(qp->qpn != pkts[i].dqpn || !takes_packets(qp) ||
+				  qp->peer != pkts[i].peer))
+			input_other(ep, &pkts[i], now);
+		else if (WEFT_LIKELY(weft_op_is_write(pkts[i].op)))
+			respond_write(qp, &pkts[i], now, &places[i]);
+		else
+			input_control(ep, qp, &pkts[i], now);
+	}
+}
+
+static void fire_timers(struct weft_endpoint *ep, uint64_t now)
+{
+	uint32_t timer;
+
+	while ((timer = timer_pop(ep, now)) != UINT32_MAX) {
+		if (timer < ep->config.qps)
+			loss_on_timer(&ep->qps[timer], now);
+		else if (timer < ep->config.qps + ep->config.pathsets)
+			probe_on_timer(ep, timer - ep->config.qps, now);
+		else
+			probe_requests_timer(ep, now);
+	}
+}
+
+/* One turn for every QP that was ready when we came; those with more to say queue up again. */
+static size_t send_data(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
+			uint32_t ports, uint64_t now)
+{
+	uint32_t turns = ep->ready_tail - ep->ready_head;
+	size_t n = 0;
+
+	while (turns && n < max) {
+		struct weft_qp *qp = &ep->qps[ep->ready[ep->ready_head++ & ep->qp_mask]];
+		size_t room = WEFT_MIN(max - n, (size_t)SEND_BURST);
+		uint32_t blocked = 0;
+
+		qp->ready = false;
+		size_t sent = request_send(qp, pkts + n, room, ports, now, &blocked);
+
+		n += sent;
+		turns--;
+		if (sent)
+			loss_arm(qp, now);
+		if (sent == room || blocked)
+			qp_make_ready(qp);
+		if (sent == room)
+			turns += room == SEND_BURST; /* it may go again after the others */
+	}
+	return n;
+}
+
+size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
+		   uint32_t ports_free, uint64_t now)
+{
+	WEFT_ASSERT(now >= ep->now && now > 0);
+	ep->now = now;
+	fire_timers(ep, now);
+	ports_free &= ep->ports_up;
+	if (!ports_free || !max)
+		return 0;
+	size_t n = ack_out_send(ep, pkts, max, ports_free, now);
+
+	return n + send_data(ep, pkts + n, max - n, ports_free, now);
+}
+
+uint64_t weft_next_timeout(const struct weft_endpoint *ep)
+{
+	return ep->heap_n ? ep->key[ep->heap[0]] : WEFT_NEVER;
+}

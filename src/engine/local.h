@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_ENGINE_LOCAL_H
+#define WEFT_ENGINE_LOCAL_H
+/*
+ * The engine's own structs and the calls between its files.
+ *
+ *   request.c  works -> packets            respond.c  packets -> placements
+ *   sent.c     what is in flight           window.c   what has arrived
+ *   ack_in.c   SACK, NACK, ACK -> sent     ack_out.c  what to answer, and when
+ *   loss.c     what is gone                probe.c    endpoint operations, port status
+ *   pathset.c  which path next             path_state.c  Figure 5, as a grid
+ *   timer.c    all deadlines               endpoint.c dispatch, memory
+ *
+ * Per packet the sender touches lines 0 and 1 of its QP, the receiver lines 2 and 3.
+ */
+#include <weft/base.h>
+#include <weft/engine.h>
+
+#include <string.h>
+
+enum {
+	PAGE_PSNS = 64,       /* sent records are lent to QPs by pages of this many */
+	PAGE_NONE = 0xffff,
+	PATH_NONE = 0xffff,
+	SET_NONE = 0xffff,
+	REQUESTS = 64,        /* endpoint operations outstanding; power of two */
+	PROBE_DONE = 32,      /* answered controller probes waiting for weft_poll_probe() */
+	SEND_BURST = 16,      /* packets one QP may send before the next one has its turn */
+	ACK_MESSAGES = 16,    /* transport ACK after this many (protocol.md 12 #22) */
+	FIFO_SLACK_PKTS = 1,  /* protocol.md 4.3 (a) */
+	PLANE_DEAD_LOSSES = 4, /* losses in a row, nothing acknowledged between: plane suspect */
+	PATH_DEAD_LOSSES = 3, /* the same for one path: it goes even at the floor */
+	RCVD_MASK = 0xffffff,
+};
+
+/* One packet in flight.  Times are in units of 16 ns: 32 bits last 68 s. */
+struct sent_rec {
+	uint32_t sent16;   /* last transmission */
+	uint16_t work;     /* slot of its work in the send queue */
+	uint16_t path;     /* index in the set, last transmission */
+	uint32_t path_seq; /* the path's `sent` counter at that transmission */
+	uint16_t bytes;    /* nominal */
+	uint8_t sends;     /* saturates */
+	uint8_t reserved;
+};
+static_assert(sizeof(struct sent_rec) == 16, "the budget is 24 bytes, pages want 16");
+
+/* A PSN of a page is acked, lost (waits to be sent again), or in flight (neither bit). */
+struct sent_page {
+	uint64_t acked, lost;
+	struct sent_rec rec[PAGE_PSNS];
+};
+
+struct sq_work {
+	const uint8_t *data;
+	uint64_t va, id;
+	uint32_t len_bytes, rkey, imm;
+	uint32_t psn_first, pkts; /* valid once the first packet has been cut */
+	uint16_t msn, rqmsn;
+	bool has_imm, silent;
+};
+
+struct parked_imm { /* an immediate that waits for its turn */
+	uint32_t psn, imm, msg_bytes;
+	bool valid;
+};
+
+struct weft_qp {
+	/* line 0: sending */
+	struct weft_endpoint *ep;
+	struct sq_work *sq;
+	uint16_t *pages;        /* ring of page numbers, indexed by PSN / 64 */
+	uint32_t psn_next;      /* to be sent */
+	uint32_t psn_unack;     /* oldest not known to have arrived */
+	uint32_t inflight;      /* nominal bytes: sent, neither acked nor lost */
+	uint32_t cwnd;          /* bytes, cached from cc */
+	uint32_t send_pkt;      /* packets already cut from the work at sq_send */
+	uint32_t lost;          /* PSNs marked lost */
+	uint16_t sq_head;       /* oldest work not completed; all three run freely */
+	uint16_t sq_send;       /* next to be cut */
+	uint16_t sq_tail;       /* next free slot */
+	uint16_t set;
+	uint8_t state;          /* enum weft_qp_state */
+	bool ready;             /* in the ready ring */
+	uint8_t spurious_shift; /* reorder_ns is doubled this often */
+
+	/* line 1: acknowledgements */
+	uint32_t peer, peer_qpn;
+	uint32_t mpr_tx;        /* min(peer's window, our records) */
+	uint32_t lost_low;      /* no lost PSN below this one */
+	uint32_t rack_sent16;   /* latest transmission known to have arrived */
+	uint32_t rcvd_units;    /* last CC_STATE.rcvd_bytes seen */
+	uint32_t rtt_ns, rttvar_ns, rtt_min_ns;
+	uint32_t reorder_ns;    /* cached: see loss.c */
+	uint32_t since_ask;     /* nominal bytes sent since the last A bit */
+	uint16_t msn_next;      /* of the next work to be cut */
+	uint16_t rqmsn_next;
+	uint32_t msn_done;      /* messages completed by the peer, 24 bits count */
+	uint16_t wimm_inflight, wimm_tx;
+	uint8_t penalty_in;
+	bool rack_valid, rcvd_valid, progressed;
+
+	/* line 2: receiving */
+	uint64_t *rx_bits, *rx_last; /* rings of ep->rx_words words: arrived; ends a message */
+	uint32_t rx_cack;       /* this PSN and all before it have arrived */
+	uint32_t rx_max;        /* highest PSN that has arrived */
+	uint32_t rx_low_new;    /* lowest PSN that no SACK has shown yet; see ack_out.c */
+	uint32_t rx_sweep;      /* where the next look back at old holes starts */
+	uint32_t rx_mpr;        /* window we accept: the largest promise still in force */
+	uint32_t rx_mpr_told;   /* dynamic MPR: what SACKs say; 0: as negotiated */
+	uint32_t rx_ooo;        /* arrived above rx_cack */
+	uint32_t rx_trigger;    /* sack_trigger_cnt */
+	uint32_t rx_msn;        /* messages completed, 24 bits */
+	uint32_t rx_msn_told;   /* in the last transport ACK */
+	uint32_t rx_sack_answer; /* 1 + sequence number of a queued SACK that may be rewritten */
+	bool rx_fresh;          /* rx_low_new is valid */
+	bool rx_look_back;      /* next SACK looks back */
+
+	/* line 3: receiving, less often */
+	uint64_t rx_bytes;      /* nominal, each new untrimmed packet once */
+	struct parked_imm *parked;
+	uint64_t *rq;           /* posted receives: ids */
+	uint32_t rx_rqmsn;      /* next immediate to be delivered, low 16 bits count */
+	uint16_t rq_head, rq_tail;
+	uint16_t wimm_rx, parked_imms;
+	uint8_t penalty_out;
+	bool restore_out, dynamic_mpr, trim_nack_rx;
+	uint32_t pd, cq_rx, cq_tx;
+	uint64_t oor_nack_ns;   /* last PSN_OOR_WINDOW NACK: one per RTT */
+
+	/* cold */
+	uint32_t qpn, index;
+	uint64_t user;
+	uint64_t progress_ns;   /* last sign of life that concerned what we sent */
+	uint64_t rto_ns;        /* records are looked through then; 0: nothing to wait for */
+	uint64_t timeout_ns;    /* the last expiry */
+	uint64_t spurious_ns;   /* the last packet declared lost that was not */
+	uint64_t probe_sent_ns;
+	uint64_t hold_ns;       /* no retransmission before: after a recoverable NACK */
+	uint64_t cut_event_ns;
+	uint64_t probe_wait_ns; /* after progress_ns; 0: the first wait */
+	uint16_t probe_id;
+	uint8_t timeout_exp, linear_count, retry_count;
+	uint8_t timeouts;       /* in a row, without progress */
+	uint8_t nack_row;       /* recoverable NACKs in a row */
+	uint8_t status;         /* enum weft_status: why ERROR */
+	bool probe_out, in_use;
+	const struct weft_cc_ops *cc;
+	uint64_t cc_state[WEFT_CC_STATE_MAX / 8];
+};
+
+struct path { /* one cache line */
+	uint32_t ev;
+	uint32_t sent;       /* packets; its value is the sequence number of a transmission */
+	uint32_t acked;      /* packets */
+	uint32_t acked_seq;  /* highest transmission known to have arrived */
+	uint32_t acked16;    /* and when it was sent; valid once acked_seq is not 0 */
+	uint32_t marked, lost, rtt_ns;
+	uint8_t plane, state;
+	uint8_t losses;      /* in a row, nothing acknowledged between; saturates */
+	uint8_t proof_need, proof_have;
+	uint8_t probe_exp;   /* back-off of the next probe */
+	bool probing;
+	uint64_t probe_ns;   /* next probe of a bad path */
+	uint64_t changed_ns;
+	uint64_t proof_ns;   /* first of the answers in a row */
+};
+static_assert(sizeof(struct path) == 64, "one path, one cache line");
+
+struct plane {
+	uint16_t first, total; /* its stretch of order[] */
+	uint16_t active;       /* order[first .. first + active) is sprayed over */
+	uint16_t target;       /* as many as that should be */
+	uint16_t cursor;       /* next in the current pass */
+	uint16_t reply;        /* path for answers: PATH_NONE if there is none */
+	uint32_t loss16;       /* when the last lost packet was sent */
+	uint16_t losses;       /* in a row, nothing sent between them has arrived */
+	uint64_t probed_ns;    /* last probe of a bad path */
+	uint64_t alive_ns;     /* last probe that was answered */
+};
+
+struct pathset {
+	uint32_t peer, paths, planes_mask;
+	uint32_t own_empty;      /* planes with no active path, or none at all */
+	uint32_t peer_ports;     /* as the peer told us; all ones at first */
+	uint32_t active, active_min;
+	uint32_t users;          /* QPs */
+	uint8_t turn;            /* plane that sent last */
+	uint8_t reply_turn;
+	bool in_use, heard, asked; /* data came in; data went out since the last reverse probe */
+	uint64_t reverse_ns;     /* next reverse probe */
+	/* port status to the peer, until it answers */
+	uint32_t told_mask;
+	uint16_t told_id;
+	uint8_t tell_tries;
+	bool telling;
+	uint64_t tell_ns;
+	uint32_t rng; /* of the rotation alone: cheap, and not shared between sets */
+	struct plane plane[WEFT_PORTS_MAX];
+	struct path *path;
+	uint16_t *order;
+};
+
+enum answer_kind { ANSWER_SACK, ANSWER_NACK, ANSWER_ACK, ANSWER_PROBE, ANSWER_EP };
+
+struct answer { /* a control packet to be built when a port is free */
+	uint64_t at_ns;      /* arrival of what it answers */
+	uint32_t qp;         /* index; for ANSWER_EP the peer */
+	uint32_t qpn;        /* the slot may have a new tenant by then */
+	uint32_t ev, psn;
+	uint32_t mask;
+	uint16_t ts, set, path, probe_id;
+	uint8_t kind, m, reason, op, port, flags;
+	bool is_probe, is_response;
+};
+
+struct request { /* an endpoint operation of ours that waits for its answer */
+	uint64_t sent_ns;
+	uint32_t set, path, cookie;
+	uint16_t id;
+	uint8_t op;
+	bool open, controller;
+};
+
+struct region {
+	uint64_t va, len_bytes;
+	uint8_t *base;
+	uint32_t rkey, pd;   /* the pair that a write must name */
+	uint32_t access;
+	bool in_use;
+};
+
+struct cq {
+	struct weft_done *ring;
+	uint32_t head, tail;
+};
+
+struct weft_endpoint {
+	struct weft_config config;
+	uint32_t ports_up;
+	uint32_t qp_mask, region_mask, sq_mask, rq_mask, cq_mask, answer_mask, wimm_mask;
+	uint32_t page_mask;    /* of a QP's ring of pages */
+	uint32_t rx_mask;      /* of a receive window, in PSNs */
+	uint32_t psn_window;   /* packets in flight that the page ring can hold */
+	uint64_t now;          /* of the last call */
+	struct weft_rng rng;
+
+	struct weft_qp *qps;
+	struct pathset *sets;
+	struct region *regions;
+	struct cq *cqs;
+	struct sent_page *page;
+	uint16_t *page_next;   /* free list */
+	uint32_t page_free, pages, pages_used;
+	uint32_t *ready;       /* ring of QP indexes */
+	uint32_t ready_head, ready_tail;
+	struct answer *answers;
+	uint32_t answer_head, answer_tail;
+
+	struct request requests[REQUESTS];
+	uint16_t request_head, request_tail; /* ids, free running */
+	uint64_t request_timeout_ns;
+	struct weft_probe_done probe_done[PROBE_DONE];
+	uint32_t probe_done_head, probe_done_tail;
+
+	/* timers: QPs, then sets, then the requests */
+	uint64_t *due;         /* when it really wants to be called */
+	uint64_t *key;         /* what the heap believes; <= due */
+	uint32_t *heap, *heap_pos;
+	uint32_t heap_n, timers;
+
+	struct weft_event *events;
+	uint64_t event_seq;
+	struct weft_counters count;
+};
+
+/* config.c */
+bool config_is_possible(const struct weft_config *config);
+
+/* endpoint.c */
+void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t set, uint64_t a,
+		uint32_t b, uint32_t c);
+static inline void drop_count(struct weft_endpoint *ep, enum weft_drop why)
+{
+	ep->count.drops[why]++;
+}
+
+/* timer.c */
+void timer_set(struct weft_endpoint *ep, uint32_t timer, uint64_t due);
+uint32_t timer_pop(struct weft_endpoint *ep, uint64_t now); /* UINT32_MAX: none is due */
+void timer_init(struct weft_endpoint *ep);
+static inline uint32_t timer_of_qp(const struct weft_qp *qp)
+{
+	return qp->index;
+}
+static inline uint32_t timer_of_set(const struct weft_endpoint *ep, uint32_t set)
+{
+	return ep->config.qps + set;
+}
+static inline uint32_t timer_of_requests(const struct weft_endpoint *ep)
+{
+	return ep->config.qps + ep->config.pathsets;
+}
+
+/* qp.c */
+void qp_fail(struct weft_qp *qp, enum weft_status status);
+void qp_make_ready(struct weft_qp *qp);
+static inline struct weft_qp *qp_by_qpn(struct weft_endpoint *ep, uint32_t qpn)
+{
+	struct weft_qp *qp = &ep->qps[qpn & ep->qp_mask];
+
+	return qp->in_use && qp->qpn == qpn ? qp : NULL;
+}
+
+/* cq.c */
+void cq_push(struct weft_qp *qp, uint32_t cq, const struct weft_done *done);
+void cq_finish_work(struct weft_qp *qp, enum weft_status status); /* the oldest */
+
+/* request.c */
+size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,
+		    uint64_t now, uint32_t *blocked);
+bool request_has_work(const struct weft_qp *qp);
+
+/* sent.c */
+struct sent_page *sent_page_of(const struct weft_qp *qp, uint32_t psn);
+struct sent_rec *sent_find(const struct weft_qp *qp, uint32_t psn);
+struct sent_page *sent_reserve(struct weft_qp *qp, uint32_t psn); /* NULL: no page left */
+void sent_release(struct weft_qp *qp, uint32_t psn); /* all below psn have arrived */
+void sent_ack_bits(struct weft_qp *qp, uint32_t base, uint64_t bits);
+void sent_drop_all(struct weft_qp *qp);
+static inline uint32_t sent_outstanding(const struct weft_qp *qp)
+{
+	return (qp->psn_next - qp->psn_unack) & WEFT_PSN_MASK;
+}
+static inline bool sent_is_open(const struct weft_qp *qp, uint32_t psn)
+{
+	return ((psn - qp->psn_unack) & WEFT_PSN_MASK) < sent_outstanding(qp);
+}
+
+/* ack_in.c */
+void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void ack_in_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void ack_in_ack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void ack_in_progress(struct weft_qp *qp, uint64_t now);
+
+/* loss.c */
+enum loss_cause { LOSS_FIFO, LOSS_REORDER, LOSS_TIMER, LOSS_SILENCE, LOSS_NACK, LOSS_PORT };
+void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t now);
+void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now);
+void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
+		uint64_t now);
+void loss_on_timer(struct weft_qp *qp, uint64_t now);
+void loss_arm(struct weft_qp *qp, uint64_t now);
+void loss_learn_reorder(struct weft_qp *qp);
+
+/* respond.c, window.c */
+void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
+		   struct weft_place *place); /* left alone where nothing is to be moved */
+bool window_has(const struct weft_qp *qp, uint32_t psn);
+void window_set(struct weft_qp *qp, uint32_t psn, bool last);
+uint32_t window_advance(struct weft_qp *qp); /* how many PSNs cack moved */
+uint64_t window_bits(const struct weft_qp *qp, uint32_t base);
+
+/* ack_out.c */
+void ack_out_on_data(struct weft_qp *qp, const struct weft_pkt *pkt, bool fresh, uint64_t now);
+void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason, uint64_t now);
+void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port);
+size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports,
+		    uint64_t now);
+struct answer *answer_add(struct weft_endpoint *ep);
+
+/* region.c */
+uint8_t *region_place(struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
+		      uint32_t len_bytes, enum weft_drop *why);
+
+/* pathset.c */
+uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
+		      uint32_t avoid);
+/* The same for a burst; returns how many were found, fewer only where no port is free. */
+uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
+			   uint16_t picks[], uint32_t n);
+uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t port,
+		       uint32_t ports);
+bool pathset_has_port(const struct weft_endpoint *ep, const struct pathset *set, uint32_t ports);
+bool pathset_is_active(const struct pathset *set, uint32_t path);
+uint32_t pathset_find(const struct pathset *set, uint32_t ev);
+void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, uint64_t now);
+void pathset_leave(struct pathset *set, uint32_t path);  /* the rotation; a backup takes over */
+void pathset_return(struct pathset *set, uint32_t path); /* as active or as backup */
+void pathset_wake_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, uint64_t now);
+uint32_t pathset_usable(const struct weft_endpoint *ep, const struct pathset *set);
+
+/* path_state.c */
+enum path_event {
+	PATH_SET,      /* an EV was put into the slot */
+	PATH_MARK,     /* CE echoed, or trimmed inside the fabric */
+	PATH_TURN,     /* the rotation came by */
+	PATH_LOSS,     /* a packet was lost untrimmed; or ALWAYS_SKIP */
+	PATH_PROOF,    /* enough probes answered clean */
+	PATH_DENY,
+	PATH_ALLOW,
+	PATH_EVENT_COUNT
+};
+bool path_step(struct weft_endpoint *ep, uint32_t set, uint32_t path, enum path_event event,
+	       uint64_t now);
+/* The same with what follows: rotation, backups, probing, events. */
+void path_on_loss(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint32_t sent16,
+		  uint64_t now);
+void path_retire(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool hard, uint64_t now);
+void path_revive(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+
+/* probe.c */
+void probe_on_timer(struct weft_endpoint *ep, uint32_t set, uint64_t now);
+void probe_arm(struct weft_endpoint *ep, uint32_t set, uint64_t now);
+void probe_requests_timer(struct weft_endpoint *ep, uint64_t now);
+bool probe_send(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool controller,
+		uint32_t cookie, uint64_t now);
+void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now);
+void probe_on_response(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now);
+void probe_tell_ports(struct weft_endpoint *ep, uint32_t set, uint64_t now);
+void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+
+static inline uint32_t time16(uint64_t now)
+{
+	return (uint32_t)(now >> 4);
+}
+
+static inline uint64_t age16_ns(uint64_t now, uint32_t sent16)
+{
+	return (uint64_t)(uint32_t)(time16(now) - sent16) << 4;
+}
+
+/* a is later than b, both within 34 s of each other. */
+static inline bool later16(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+
+/* A counter that stays at its end instead of starting over. */
+static inline void count8(uint8_t *n)
+{
+	if (*n < UINT8_MAX)
+		(*n)++;
+}
+
+static inline uint32_t lowest_bit(uint64_t word)
+{
+	return (uint32_t)__builtin_ctzll(word);
+}
+
+#endif /* WEFT_ENGINE_LOCAL_H */

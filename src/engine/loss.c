@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * loss - decide that a packet is gone.
+ *
+ * Witnesses, in order of trust:
+ *   NACK     the peer saw the trimmed packet: certain and early
+ *   FIFO     a path is one queue; something sent later on it has arrived (one packet of slack)
+ *   reorder  something sent reorder_ns later on any path has arrived
+ *   port     it was under way on a plane that has just gone
+ *   timer    nothing was heard for the ACK timeout: certain and late
+ * A gap alone is no witness, for spraying reorders by design; and a gap counts only where the
+ * newest SACK says that the packet was still missing, so that a lost SACK never looks like
+ * lost data.  Sources: protocol.md 4.3 for the choice, RFC 8985 (RACK) for deciding by time of
+ * transmission, which stays right when repeats break the order of PSNs.
+ *
+ * Silence of everybody is not blamed on paths: a peer that was not scheduled for 10 ms must
+ * not cost it every path it has.
+ *
+ * Hot: loss_scan() per SACK with holes, loss_arm() per burst.  The rest is rare.
+ */
+#include "local.h"
+
+/* How much later something else must have been sent, and have arrived. */
+void loss_learn_reorder(struct weft_qp *qp)
+{
+	struct weft_endpoint *ep = qp->ep;
+	uint64_t queueing = (uint64_t)(qp->rtt_ns - qp->rtt_min_ns) + 4 * (uint64_t)qp->rttvar_ns;
+	uint64_t reorder = WEFT_MAX((uint64_t)ep->config.base_rtt_ns, queueing);
+	uint64_t limit = WEFT_MAX(UINT64_C(512) << qp->timeout_exp, reorder);
+
+	if (qp->spurious_shift && ep->now - qp->spurious_ns > 64 * (uint64_t)qp->rtt_ns) {
+		qp->spurious_shift--;
+		qp->spurious_ns = ep->now;
+	}
+	reorder = WEFT_MIN(reorder << qp->spurious_shift, limit);
+	qp->reorder_ns = (uint32_t)WEFT_MIN(reorder, (uint64_t)UINT32_MAX);
+}
+
+static void count_cause(struct weft_endpoint *ep, enum loss_cause cause)
+{
+	uint64_t *const counters[] = {
+		[LOSS_FIFO] = &ep->count.lost_fifo,     [LOSS_REORDER] = &ep->count.lost_reorder,
+		[LOSS_TIMER] = &ep->count.lost_timer,   [LOSS_SILENCE] = &ep->count.lost_timer,
+		[LOSS_NACK] = &ep->count.lost_nack,     [LOSS_PORT] = &ep->count.lost_port,
+	};
+	++*counters[cause];
+}
+
+void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct sent_page *page = sent_page_of(qp, psn);
+	const struct sent_rec *rec = &page->rec[psn % PAGE_PSNS];
+	uint64_t bit = UINT64_C(1) << (psn % PAGE_PSNS);
+
+	WEFT_ASSERT(!((page->acked | page->lost) & bit));
+	page->lost |= bit;
+	qp->lost++;
+	qp->inflight -= rec->bytes;
+	if (weft_psn_diff(psn, qp->lost_low) < 0)
+		qp->lost_low = psn;
+	count_cause(ep, cause);
+	if (cause == LOSS_NACK)
+		return; /* congestion control and path hear it from the NACK's reason */
+	struct weft_cc_loss loss = {
+		.now = now,
+		.lost_bytes = rec->bytes,
+		.inflight_bytes = qp->inflight,
+		.kind = WEFT_CC_LOSS_INFERRED,
+	};
+	qp->cc->on_loss(qp->cc_state, &loss);
+	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	if (cause == LOSS_PORT || cause == LOSS_SILENCE)
+		return;
+	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set,
+		   ep->sets[qp->set].path[rec->path].ev, psn, cause);
+	path_on_loss(ep, qp->set, rec->path, rec->sent16, now);
+}
+
+static bool overtaken(const struct weft_qp *qp, const struct sent_rec *rec, enum loss_cause *cause)
+{
+	uint32_t behind16 = qp->rack_sent16 - rec->sent16;
+
+	if ((int32_t)behind16 <= 0)
+		return false; /* nothing sent later has arrived */
+	if (behind16 > qp->reorder_ns >> 4) {
+		*cause = LOSS_REORDER;
+		return true;
+	}
+	const struct path *path = &qp->ep->sets[qp->set].path[rec->path];
+
+	*cause = LOSS_FIFO;
+	return (int32_t)(path->acked_seq - rec->path_seq) > FIFO_SLACK_PKTS;
+}
+
+/* In flight, of the page that starts at psn0. */
+static uint64_t inflight_bits(const struct weft_qp *qp, uint32_t psn0)
+{
+	const struct sent_page *page = sent_page_of(qp, psn0);
+	uint64_t bits = ~(page->acked | page->lost);
+	int32_t low = weft_psn_diff(qp->psn_unack, psn0);
+	int32_t high = weft_psn_diff(qp->psn_next, psn0);
+
+	if (low > 0)
+		bits &= ~UINT64_C(0) << low;
+	if (high < PAGE_PSNS)
+		bits &= ~(~UINT64_C(0) << high);
+	return bits;
+}
+
+static bool page_is_open(const struct weft_qp *qp, uint32_t psn0)
+{
+	return weft_psn_diff(psn0, qp->psn_next) < 0 &&
+	       weft_psn_diff(psn0, qp->psn_unack) > -PAGE_PSNS;
+}
+
+/* PSNs rise with time unless repeated: from the first young one on, all are too young. */
+static bool is_young(const struct weft_qp *qp, const struct sent_rec *rec)
+{
+	return rec->sends == 1 && (int32_t)(qp->rack_sent16 - rec->sent16) <= 0;
+}
+
+/* Returns false when the rest of the window need not be looked at. */
+static bool scan_page(struct weft_qp *qp, uint32_t psn0, uint64_t part, uint64_t now)
+{
+	const struct sent_page *page = sent_page_of(qp, psn0);
+
+	for (part &= inflight_bits(qp, psn0); part; part &= part - 1) {
+		uint32_t i = lowest_bit(part);
+		enum loss_cause cause;
+
+		if (is_young(qp, &page->rec[i]))
+			return false;
+		/* A plane that was given up a moment ago has taken others with it. */
+		if (overtaken(qp, &page->rec[i], &cause) && !(page->lost >> i & 1))
+			loss_mark(qp, psn0 + i, cause, now);
+	}
+	return true;
+}
+
+void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now)
+{
+	uint32_t shift = base % PAGE_PSNS;
+	uint32_t psn0 = base - shift;
+
+	if (!qp->rack_valid || !missing)
+		return;
+	if (page_is_open(qp, psn0) && !scan_page(qp, psn0, missing << shift, now))
+		return;
+	psn0 = weft_psn_add(psn0, PAGE_PSNS);
+	if (shift && page_is_open(qp, psn0))
+		scan_page(qp, psn0, missing >> (PAGE_PSNS - shift), now);
+}
+
+static void lose_plane(struct weft_qp *qp, uint32_t plane, enum loss_cause cause, uint64_t now)
+{
+	const struct path *paths = qp->ep->sets[qp->set].path;
+
+	if (!sent_outstanding(qp))
+		return;
+	for (uint32_t psn0 = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1); page_is_open(qp, psn0);
+	     psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		for (uint64_t bits = inflight_bits(qp, psn0); bits; bits &= bits - 1) {
+			uint32_t i = lowest_bit(bits);
+
+			if (paths[sent_page_of(qp, psn0)->rec[i].path].plane == plane)
+				loss_mark(qp, psn0 + i, cause, now);
+		}
+	}
+	qp_make_ready(qp);
+}
+
+void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
+		uint64_t now)
+{
+	for (uint32_t i = 0; i < ep->config.qps; i++)
+		if (ep->qps[i].state == WEFT_QP_RTS && ep->qps[i].set == set)
+			lose_plane(&ep->qps[i], plane, cause, now);
+}
+
+/* ---- timers ---- */
+
+static uint64_t timeout_ns(const struct weft_qp *qp)
+{
+	uint32_t doublings =
+		(uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
+	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, 24u);
+
+	return WEFT_MAX(UINT64_C(1024) << exponent,
+			(uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
+}
+
+static uint64_t probe_wait_ns(const struct weft_qp *qp)
+{
+	uint64_t idle = 2 * (2 * (uint64_t)qp->ep->config.base_rtt_ns);
+	uint64_t seen = (uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns;
+
+	return qp->probe_wait_ns ? qp->probe_wait_ns : WEFT_MAX(idle, seen);
+}
+
+/* Waiting for the peer, or for a port to come back. */
+static bool is_waiting(const struct weft_qp *qp)
+{
+	return sent_outstanding(qp) || qp->sq_head != qp->sq_send ||
+	       (qp->sq_send != qp->sq_tail && !qp->ep->ports_up);
+}
+
+void loss_arm(struct weft_qp *qp, uint64_t now)
+{
+	if (!is_waiting(qp)) {
+		qp->rto_ns = 0;
+		timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
+		return;
+	}
+	if (!qp->rto_ns)
+		qp->rto_ns = now + timeout_ns(qp);
+	uint64_t due = WEFT_MIN(qp->rto_ns, qp->progress_ns + probe_wait_ns(qp));
+
+	if (qp->lost && qp->hold_ns > now)
+		due = WEFT_MIN(due, qp->hold_ns);
+	timer_set(qp->ep, timer_of_qp(qp), WEFT_MAX(due, now + 1));
+}
+
+/* Declares lost what is older than the timeout; returns how many, and the age of the oldest left. */
+static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint64_t *oldest_ns)
+{
+	uint32_t expired = 0;
+
+	*oldest_ns = 0;
+	if (!sent_outstanding(qp))
+		return 0;
+	for (uint32_t psn0 = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1); page_is_open(qp, psn0);
+	     psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		for (uint64_t bits = inflight_bits(qp, psn0); bits; bits &= bits - 1) {
+			uint32_t i = lowest_bit(bits);
+			const struct sent_rec *rec = &sent_page_of(qp, psn0)->rec[i];
+			uint64_t age_ns = age16_ns(now, rec->sent16);
+			bool heard = qp->rack_valid && later16(qp->rack_sent16, rec->sent16);
+
+			if (!(inflight_bits(qp, psn0) >> i & 1))
+				continue; /* gone with its plane a moment ago */
+			if (age_ns < limit_ns) {
+				*oldest_ns = WEFT_MAX(*oldest_ns, age_ns);
+				continue;
+			}
+			loss_mark(qp, psn0 + i, heard ? LOSS_TIMER : LOSS_SILENCE, now);
+			expired++;
+		}
+	}
+	return expired;
+}
+
+static void time_out(struct weft_qp *qp, uint64_t now)
+{
+	uint64_t limit_ns = timeout_ns(qp);
+	uint64_t since_ns = WEFT_MAX(qp->progress_ns, qp->timeout_ns);
+	uint64_t oldest_ns;
+	uint32_t expired = expire(qp, limit_ns - 16, now, &oldest_ns);
+	bool silent = !qp->inflight && now - since_ns >= limit_ns;
+
+	if (expired || silent) {
+		qp->timeout_ns = now;
+		count8(&qp->timeouts);
+		qp->ep->count.timeouts++;
+		event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired,
+			   qp->timeouts);
+		if (qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count) {
+			qp_fail(qp, WEFT_RETRY_EXCEEDED);
+			return;
+		}
+		qp_make_ready(qp);
+	}
+	qp->rto_ns = now + timeout_ns(qp) - WEFT_MIN(oldest_ns, timeout_ns(qp) - 1);
+}
+
+/* The tail is silent: ask for the receiver's state instead of waiting for the timeout. */
+static void probe_tail(struct weft_qp *qp, uint64_t now)
+{
+	struct answer *answer = answer_add(qp->ep);
+
+	uint64_t silent_ns = now - qp->progress_ns;
+
+	/* The next one after as much silence again, but at least once per timeout. */
+	qp->probe_wait_ns = silent_ns + WEFT_MIN(silent_ns, timeout_ns(qp));
+	if (!answer)
+		return;
+	qp->probe_out = true;
+	qp->probe_id++;
+	qp->probe_sent_ns = now;
+	qp->ep->count.tail_probes++;
+	answer->kind = ANSWER_PROBE;
+	answer->qp = qp->index;
+	answer->qpn = qp->qpn;
+	answer->probe_id = qp->probe_id;
+	answer->path = sent_outstanding(qp) ? sent_find(qp, qp->psn_unack)->path : PATH_NONE;
+}
+
+void loss_on_timer(struct weft_qp *qp, uint64_t now)
+{
+	if (qp->state != WEFT_QP_RTS)
+		return;
+	if (!is_waiting(qp)) {
+		loss_arm(qp, now);
+		return;
+	}
+	if (qp->lost && now >= qp->hold_ns)
+		qp_make_ready(qp);
+	if (qp->rto_ns && now >= qp->rto_ns)
+		time_out(qp, now);
+	if (qp->state != WEFT_QP_RTS)
+		return;
+	if (now >= qp->progress_ns + probe_wait_ns(qp))
+		probe_tail(qp, now);
+	loss_arm(qp, now);
+}

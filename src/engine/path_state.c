@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * path_state - Figure 5 of the specification as a grid, and what follows from a change.
+ *
+ * The grid is bookkeeping; path_retire() and path_revive() see a change and act: rotation,
+ * backup, probing, events.  Floors are looked at before the grid is asked, because retiring
+ * the last good paths would turn one bad link into a dead QP: at the floor a path goes only
+ * when several packets in a row died on it with none alive between.
+ *
+ * A plane that loses several packets in a row while others deliver is given up as a whole.
+ * One path at a time would be right as well, but costs a detection time per backup.
+ */
+#include "local.h"
+
+/* clang-format off */
+enum { BUG = 0, E = 1 + WEFT_PATH_EMPTY, G = 1 + WEFT_PATH_GOOD, S = 1 + WEFT_PATH_SKIP,
+       B = 1 + WEFT_PATH_ASSUMED_BAD, D = 1 + WEFT_PATH_DENIED };
+
+static const uint8_t next[][PATH_EVENT_COUNT] = {
+	/* event:                  SET  MARK TURN LOSS PROOF DENY ALLOW */
+	[WEFT_PATH_EMPTY]       = { G,   BUG, BUG, BUG, BUG,  BUG, BUG },
+	[WEFT_PATH_GOOD]        = { BUG, S,   G,   B,   G,    D,   G },
+	[WEFT_PATH_SKIP]        = { BUG, S,   G,   B,   S,    D,   S },
+	[WEFT_PATH_ASSUMED_BAD] = { BUG, B,   B,   B,   G,    D,   B },
+	[WEFT_PATH_DENIED]      = { BUG, D,   D,   D,   D,    D,   G }, /* late echoes */
+};
+/* clang-format on */
+
+enum { RELAPSE_NS = 1000000000, PROOF_NEED_MAX = 32 };
+
+bool path_step(struct weft_endpoint *ep, uint32_t set, uint32_t index, enum path_event event,
+	       uint64_t now)
+{
+	WEFT_ASSERT(set < ep->config.pathsets && index < ep->sets[set].paths);
+	WEFT_ASSERT(event < PATH_EVENT_COUNT);
+	struct path *path = &ep->sets[set].path[index];
+	uint8_t cell = next[path->state][event];
+
+	WEFT_ASSERT(cell != BUG);
+	if (path->state == cell - 1)
+		return false;
+	if (event != PATH_TURN && event != PATH_MARK) { /* those two are daily life */
+		event_note(ep, WEFT_EV_PATH_STATE, 0, set, path->ev, path->state, cell - 1u);
+		path->changed_ns = now;
+	}
+	path->state = (uint8_t)(cell - 1);
+	return true;
+}
+
+/* A backup of the same plane can step in: then nothing is given up. */
+static bool has_backup(const struct pathset *set, const struct plane *plane)
+{
+	for (uint32_t at = plane->first + plane->active; at < plane->first + plane->total; at++) {
+		uint8_t state = set->path[set->order[at]].state;
+
+		if (state == WEFT_PATH_GOOD || state == WEFT_PATH_SKIP)
+			return true;
+	}
+	return false;
+}
+
+static bool at_floor(const struct pathset *set, const struct plane *plane)
+{
+	return (plane->active <= WEFT_MAX(1, plane->target / 4) ||
+		set->active <= set->active_min) &&
+	       !has_backup(set, plane);
+}
+
+void path_retire(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, bool hard,
+		 uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+	struct path *path = &set->path[index];
+	bool was_up = path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP;
+	uint64_t up_ns = now - path->changed_ns;
+
+	if (was_up && set->active <= 1 && !has_backup(set, &set->plane[path->plane]))
+		return; /* the last one: better than nothing */
+	if (was_up && !hard && at_floor(set, &set->plane[path->plane]))
+		return;
+	if (!path_step(ep, set_index, index, PATH_LOSS, now))
+		return;
+	bool relapse = path->proof_need && up_ns < RELAPSE_NS;
+	uint32_t need = relapse ? 2u * path->proof_need : ep->config.proof_answers;
+
+	path->proof_need = (uint8_t)WEFT_MIN(need, (uint32_t)PROOF_NEED_MAX);
+	ep->count.paths_retired++;
+	pathset_leave(set, index);
+	probe_retired(ep, set_index, index, now);
+}
+
+void path_revive(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+
+	if (!path_step(ep, set_index, index, PATH_PROOF, now))
+		return;
+	set->path[index].losses = 0;
+	set->plane[set->path[index].plane].losses = 0;
+	ep->count.paths_revived++;
+	pathset_return(set, index);
+}
+
+void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64_t now)
+{
+	ep->sets[set].path[index].marked++;
+	path_step(ep, set, index, PATH_MARK, now);
+}
+
+/* Something that was sent on this plane later than that has arrived. */
+static bool plane_delivers(const struct pathset *set, uint32_t p, uint32_t sent16)
+{
+	const struct plane *plane = &set->plane[p];
+
+	for (uint32_t at = plane->first; at < (uint32_t)plane->first + plane->total; at++) {
+		const struct path *path = &set->path[set->order[at]];
+
+		if (path->acked_seq && later16(path->acked16, sent16))
+			return true;
+	}
+	return false;
+}
+
+/* If no plane delivers, it is the peer, or us; not a plane. */
+static bool others_deliver(const struct pathset *set, uint32_t p, uint32_t sent16)
+{
+	for (uint32_t rest = set->planes_mask & ~(1u << p); rest; rest &= rest - 1)
+		if (plane_delivers(set, lowest_bit(rest), sent16))
+			return true;
+	return false;
+}
+
+static void count_plane_loss(struct pathset *set, uint32_t p, uint32_t sent16)
+{
+	struct plane *plane = &set->plane[p];
+
+	if (plane->losses && plane_delivers(set, p, plane->loss16))
+		plane->losses = 0;
+	if (plane_delivers(set, p, sent16))
+		return;
+	if (plane->losses < UINT16_MAX)
+		plane->losses++;
+	plane->loss16 = sent16;
+}
+
+void path_on_loss(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, uint32_t sent16,
+		  uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+	struct path *path = &set->path[index];
+	struct plane *plane = &set->plane[path->plane];
+
+	path->lost++;
+	count8(&path->losses);
+	count_plane_loss(set, path->plane, sent16);
+	path_retire(ep, set_index, index, path->losses >= PATH_DEAD_LOSSES, now);
+	if (plane->losses < PLANE_DEAD_LOSSES || !plane->active ||
+	    !others_deliver(set, path->plane, sent16))
+		return;
+	event_note(ep, WEFT_EV_PLANE_SUSPECT, 0, set_index, path->plane, plane->active, 0);
+	ep->count.planes_suspected++;
+	pathset_empty_plane(ep, set_index, path->plane, now);
+	loss_plane(ep, set_index, path->plane, LOSS_PORT, now);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pathset - which path the next packet takes.
+ *
+ * Translation of terms: the OCP API's "EV profile" is our path set, its entries are our paths.
+ *
+ * Planes take turns, so that each carries the same share whatever its paths are doing
+ * (protocol.md 3.1: otherwise a receiver sees incast that nobody meant).  Within a plane the
+ * active paths are drawn without replacement, shuffled anew in every pass: the k-th draw swaps
+ * a random one of the remaining into place k, one random number per packet, no shuffle pause.
+ * A marked path (SKIP) loses exactly one turn; at most one is forgiven per packet (11.2.2).
+ *
+ * order[] holds each plane's paths, active ones first.  Where a path stands in it is looked up
+ * when it leaves or returns, which is rare; keeping the way back up to date would cost two more
+ * cache lines per packet.
+ *
+ * Hot: pathset_pick_many() runs per packet.
+ */
+#include "local.h"
+
+/* Planes that may carry data: cable in at both ends, and a path left in the rotation. */
+uint32_t pathset_usable(const struct weft_endpoint *ep, const struct pathset *set)
+{
+	return ep->ports_up & set->peer_ports & ~set->own_empty;
+}
+
+/* Marsaglia's xorshift32: short, and good enough to shuffle with. */
+static inline uint32_t next_random(uint32_t r)
+{
+	r ^= r << 13;
+	r ^= r >> 17;
+	return r ^ r << 5;
+}
+
+static inline uint32_t scale(uint32_t random, uint32_t n)
+{
+	return (uint32_t)(((uint64_t)random * n) >> 32);
+}
+
+static void swap_places(struct pathset *set, uint32_t a, uint32_t b)
+{
+	uint16_t path = set->order[a];
+
+	set->order[a] = set->order[b];
+	set->order[b] = path;
+}
+
+static uint32_t place_of(const struct pathset *set, uint32_t index)
+{
+	uint32_t at = set->plane[set->path[index].plane].first;
+
+	while (set->order[at] != index)
+		at++;
+	return at;
+}
+
+bool pathset_is_active(const struct pathset *set, uint32_t index)
+{
+	const struct plane *plane = &set->plane[set->path[index].plane];
+
+	return place_of(set, index) < (uint32_t)plane->first + plane->active;
+}
+
+static inline uint32_t next_plane(uint32_t mask, uint32_t turn)
+{
+	uint32_t above = mask & (~1u << turn);
+
+	return lowest_bit(above ? above : mask);
+}
+
+/* The next path of this pass: a random one of those that have not had their turn. */
+static inline uint32_t draw(const struct pathset *set, struct plane *plane, uint32_t random)
+{
+	uint16_t *place = &set->order[plane->first + plane->cursor];
+	uint16_t *other = place + scale(random, (uint32_t)(plane->active - plane->cursor));
+	uint16_t path = *other;
+
+	*other = *place;
+	*place = path;
+	plane->cursor = (uint16_t)(plane->cursor + 1 < plane->active ? plane->cursor + 1 : 0);
+	return path;
+}
+
+/* The first draw was marked or is to be avoided: it loses its turn, the next good one has it. */
+static uint32_t pick_other(struct weft_endpoint *ep, struct pathset *set, struct plane *plane,
+			   uint32_t first, uint32_t avoid)
+{
+	uint32_t index = first, choice = first;
+	bool forgiven = false;
+
+	for (uint32_t tries = 2u * plane->active; tries; tries--) {
+		const struct path *path = &set->path[index];
+
+		if (path->state == WEFT_PATH_GOOD && index != avoid)
+			return index;
+		if (path->state == WEFT_PATH_SKIP && !forgiven) {
+			path_step(ep, (uint32_t)(set - ep->sets), index, PATH_TURN, ep->now);
+			forgiven = true;
+		}
+		choice = index;
+		set->rng = next_random(set->rng);
+		index = draw(set, plane, set->rng);
+	}
+	return choice;
+}
+
+/* Nothing good is left: something bad may still get through, and the retry counter decides. */
+static uint32_t pick_desperate(struct weft_endpoint *ep, struct pathset *set, uint32_t ports)
+{
+	uint32_t cabled = ep->ports_up & set->planes_mask;
+	uint32_t mask = (cabled & set->peer_ports ? cabled & set->peer_ports : cabled) & ports;
+
+	while (mask) {
+		uint32_t p = next_plane(mask, set->turn);
+		const struct plane *plane = &set->plane[p];
+		uint32_t start = scale(set->rng = next_random(set->rng), plane->total);
+
+		set->turn = (uint8_t)p;
+
+		for (uint32_t i = 0; i < plane->total; i++) {
+			uint32_t index = set->order[plane->first + (start + i) % plane->total];
+
+			if (set->path[index].state != WEFT_PATH_DENIED)
+				return index;
+		}
+		mask &= ~(1u << p);
+	}
+	return PATH_NONE;
+}
+
+/* False: pathset_pick() would find nothing at the moment. */
+bool pathset_has_port(const struct weft_endpoint *ep, const struct pathset *set, uint32_t ports)
+{
+	uint32_t usable = pathset_usable(ep, set);
+
+	return usable ? usable & ports : ep->ports_up & set->planes_mask & ports;
+}
+
+uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
+		      uint32_t avoid)
+{
+	uint32_t usable = pathset_usable(ep, set);
+	uint32_t open = usable & ports;
+
+	if (WEFT_UNLIKELY(!open))
+		return usable ? PATH_NONE : pick_desperate(ep, set, ports);
+	set->turn = (uint8_t)next_plane(open, set->turn);
+	set->rng = next_random(set->rng);
+	struct plane *plane = &set->plane[set->turn];
+	uint32_t index = draw(set, plane, set->rng);
+
+	if (WEFT_LIKELY(set->path[index].state == WEFT_PATH_GOOD && index != avoid))
+		return index;
+	return pick_other(ep, set, plane, index, avoid);
+}
+
+uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
+			   uint16_t picks[], uint32_t n)
+{
+	uint32_t open = pathset_usable(ep, set) & ports;
+	uint32_t turn = set->turn, rng = set->rng, i = 0;
+
+	for (; open && i < n; i++) {
+		turn = next_plane(open, turn);
+		rng = next_random(rng);
+		struct plane *plane = &set->plane[turn];
+		uint32_t index = draw(set, plane, rng);
+
+		if (WEFT_UNLIKELY(set->path[index].state != WEFT_PATH_GOOD)) {
+			set->rng = rng;
+			index = pick_other(ep, set, plane, index, PATH_NONE);
+			rng = set->rng;
+		}
+		picks[i] = (uint16_t)index;
+	}
+	set->turn = (uint8_t)turn;
+	set->rng = rng;
+	for (; i < n; i++) {
+		uint32_t index = pathset_pick(ep, set, ports, PATH_NONE);
+
+		if (index == PATH_NONE)
+			return i;
+		picks[i] = (uint16_t)index;
+	}
+	return n;
+}
+
+static bool is_up(const struct path *path)
+{
+	return path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP;
+}
+
+/* A path for an answer: the plane that the question came by, if that has one to offer. */
+uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t port,
+		       uint32_t ports)
+{
+	uint32_t usable = pathset_usable(ep, set);
+
+	if (!usable)
+		return pick_desperate(ep, set, ports);
+	usable &= ports;
+	if (!usable)
+		return PATH_NONE;
+	uint32_t p = port;
+
+	if (!(usable >> port & 1))
+		p = set->reply_turn = (uint8_t)next_plane(usable, set->reply_turn);
+	struct plane *plane = &set->plane[p];
+
+	if (plane->reply == PATH_NONE || !is_up(&set->path[plane->reply]))
+		plane->reply = set->order[plane->first];
+	return plane->reply;
+}
+
+/* ---- membership ---- */
+
+static void count_active(struct pathset *set, struct plane *plane, int by)
+{
+	uint32_t bit = 1u << (plane - set->plane);
+
+	plane->active = (uint16_t)(plane->active + by);
+	set->active += (uint32_t)by;
+	if (plane->cursor >= plane->active)
+		plane->cursor = 0;
+	if (plane->active)
+		set->own_empty &= ~bit;
+	else
+		set->own_empty |= bit;
+}
+
+void pathset_return(struct pathset *set, uint32_t index)
+{
+	struct path *path = &set->path[index];
+	struct plane *plane = &set->plane[path->plane];
+
+	if (plane->active >= plane->target)
+		return; /* waits as a backup */
+	swap_places(set, place_of(set, index), plane->first + plane->active);
+	count_active(set, plane, 1);
+}
+
+void pathset_leave(struct pathset *set, uint32_t index)
+{
+	struct path *path = &set->path[index];
+	struct plane *plane = &set->plane[path->plane];
+
+	if (plane->reply == index)
+		plane->reply = PATH_NONE;
+	if (!pathset_is_active(set, index))
+		return; /* was a backup */
+	swap_places(set, place_of(set, index), plane->first + plane->active - 1u);
+	count_active(set, plane, -1);
+	for (uint32_t at = plane->first + plane->active; at < plane->first + plane->total; at++) {
+		uint32_t backup = set->order[at];
+
+		if (backup != index && is_up(&set->path[backup])) {
+			pathset_return(set, backup);
+			return;
+		}
+	}
+}
+
+/* The plane is given up as a whole: all its paths have to prove themselves again. */
+void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t p, uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+	struct plane *plane = &set->plane[p];
+
+	for (uint32_t i = 0; i < plane->total; i++) {
+		uint32_t index = set->order[plane->first + i];
+
+		if (!is_up(&set->path[index]))
+			continue;
+		path_step(ep, set_index, index, PATH_LOSS, now);
+		set->path[index].proof_need = (uint8_t)ep->config.proof_answers;
+		probe_retired(ep, set_index, index, now);
+	}
+	plane->reply = PATH_NONE;
+	count_active(set, plane, -(int)plane->active);
+}
+
+/* Both ends have the cable in again: probe at once instead of after the back-off. */
+void pathset_wake_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t p, uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+
+	for (uint32_t i = 0; i < set->paths; i++) {
+		struct path *path = &set->path[i];
+
+		if (path->plane != p || path->state != WEFT_PATH_ASSUMED_BAD)
+			continue;
+		path->probe_exp = 0;
+		path->probe_ns = now;
+		path->proof_have = 0;
+	}
+	probe_arm(ep, set_index, now);
+}
+
+uint32_t pathset_find(const struct pathset *set, uint32_t ev)
+{
+	for (uint32_t i = 0; i < set->paths; i++)
+		if (set->path[i].ev == ev)
+			return i;
+	return PATH_NONE;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pathset_open - a set is made, closed, told about by controllers, and looked at.
+ *
+ * Shares: every plane gets the same number of active paths, active / planes rounded up, the
+ * rest of its paths are backups.  The floor is protocol.md 12 #15: max(planes, active / 4).
+ */
+#include "local.h"
+
+static bool attr_is_sane(const struct weft_endpoint *ep, const struct weft_pathset_attr *attr)
+{
+	if (!attr->n || attr->n > ep->config.paths_per_set || attr->active > attr->n)
+		return false;
+	for (uint32_t i = 0; i < attr->n; i++) {
+		if (attr->ports[i] >= ep->config.ports)
+			return false;
+		for (uint32_t j = 0; j < i; j++)
+			if (attr->evs[j] == attr->evs[i])
+				return false;
+	}
+	return true;
+}
+
+static void fill_paths(struct pathset *set, const struct weft_pathset_attr *attr, uint64_t now)
+{
+	uint16_t at = 0;
+
+	for (uint32_t p = 0; p < WEFT_PORTS_MAX; p++) {
+		struct plane *plane = &set->plane[p];
+
+		*plane = (struct plane){ .first = at, .reply = PATH_NONE };
+		for (uint32_t i = 0; i < attr->n; i++) {
+			if (attr->ports[i] != p)
+				continue;
+			set->path[i] = (struct path){
+				.ev = attr->evs[i],
+				.plane = (uint8_t)p,
+				.changed_ns = now,
+			};
+			set->order[at++] = (uint16_t)i;
+			plane->total++;
+		}
+		if (plane->total)
+			set->planes_mask |= 1u << p;
+	}
+}
+
+int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *attr,
+		      uint32_t *out)
+{
+	uint32_t index = 0;
+
+	if (!attr_is_sane(ep, attr))
+		return WEFT_EINVAL;
+	while (index < ep->config.pathsets && ep->sets[index].in_use)
+		index++;
+	if (index == ep->config.pathsets)
+		return WEFT_EFULL;
+	struct pathset *set = &ep->sets[index];
+
+	*set = (struct pathset){
+		.peer = attr->peer,
+		.paths = attr->n,
+		.peer_ports = UINT32_MAX,
+		.in_use = true,
+		.rng = (uint32_t)weft_rng_u64(&ep->rng) | 1,
+		.path = set->path,
+		.order = set->order,
+	};
+	fill_paths(set, attr, ep->now);
+	uint32_t planes = weft_popcount64(set->planes_mask);
+	uint32_t active = attr->active ? attr->active : attr->n;
+
+	set->own_empty = UINT32_MAX; /* until paths are put in; planes without any stay empty */
+	for (uint32_t i = 0; i < set->paths; i++)
+		set->plane[set->path[i].plane].target = (uint16_t)WEFT_DIV_UP(active, planes);
+	for (uint32_t i = 0; i < set->paths; i++) {
+		path_step(ep, index, i, PATH_SET, ep->now);
+		pathset_return(set, i);
+	}
+	set->active_min = attr->active_min ? attr->active_min : WEFT_MAX(planes, active / 4);
+	set->reverse_ns = ep->now + ep->config.reverse_probe_ns;
+	*out = index;
+	for (uint32_t p = 0; p < ep->config.ports; p++)
+		if (!(ep->ports_up >> p & 1) && set->planes_mask >> p & 1)
+			pathset_empty_plane(ep, index, p, ep->now);
+	return 0;
+}
+
+static struct pathset *find_set(const struct weft_endpoint *ep, uint32_t set)
+{
+	if (set >= ep->config.pathsets || !ep->sets[set].in_use)
+		return NULL;
+	return &ep->sets[set];
+}
+
+int weft_pathset_close(struct weft_endpoint *ep, uint32_t index)
+{
+	struct pathset *set = find_set(ep, index);
+
+	if (!set)
+		return WEFT_ENOENT;
+	if (set->users)
+		return WEFT_ESTATE;
+	for (uint16_t id = ep->request_head; id != ep->request_tail; id++)
+		if (ep->requests[id % REQUESTS].set == index)
+			ep->requests[id % REQUESTS].open = false;
+	timer_set(ep, timer_of_set(ep, index), WEFT_NEVER);
+	set->in_use = false;
+	return 0;
+}
+
+int weft_path_mark(struct weft_endpoint *ep, uint32_t index, uint32_t ev, enum weft_path_state to,
+		   uint64_t now)
+{
+	struct pathset *set = find_set(ep, index);
+	uint32_t path = set ? pathset_find(set, ev) : PATH_NONE;
+
+	if (path == PATH_NONE)
+		return WEFT_ENOENT;
+	ep->now = WEFT_MAX(ep->now, now);
+	switch (to) {
+	case WEFT_PATH_DENIED:
+		if (path_step(ep, index, path, PATH_DENY, ep->now))
+			pathset_leave(set, path);
+		return 0;
+	case WEFT_PATH_GOOD:
+		if (path_step(ep, index, path, PATH_ALLOW, ep->now))
+			pathset_return(set, path);
+		return 0;
+	case WEFT_PATH_ASSUMED_BAD:
+		path_retire(ep, index, path, true, ep->now);
+		return 0;
+	default:
+		return WEFT_EINVAL;
+	}
+}
+
+int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now)
+{
+	uint32_t bit = 1u << (port % WEFT_PORTS_MAX);
+
+	if (port >= ep->config.ports)
+		return WEFT_EINVAL;
+	ep->now = WEFT_MAX(ep->now, now);
+	if (!!(ep->ports_up & bit) == up)
+		return 0;
+	ep->ports_up ^= bit;
+	event_note(ep, WEFT_EV_PORT, 0, 0, port, up, 0);
+	for (uint32_t i = 0; i < ep->config.pathsets; i++) {
+		if (!ep->sets[i].in_use)
+			continue;
+		if (!up) {
+			pathset_empty_plane(ep, i, port, ep->now);
+			loss_plane(ep, i, port, LOSS_PORT, ep->now);
+		} else if (ep->sets[i].peer_ports & bit) {
+			pathset_wake_plane(ep, i, port, ep->now);
+		}
+		probe_tell_ports(ep, i, ep->now);
+	}
+	for (uint32_t i = 0; i < ep->config.qps; i++)
+		if (ep->qps[i].state == WEFT_QP_RTS)
+			loss_arm(&ep->qps[i], ep->now);
+	return 0;
+}
+
+int weft_path_info(const struct weft_endpoint *ep, uint32_t index, uint32_t n,
+		   struct weft_path_info *info)
+{
+	const struct pathset *set = find_set(ep, index);
+
+	if (!set || n >= set->paths)
+		return WEFT_ENOENT;
+	const struct path *path = &set->path[n];
+
+	*info = (struct weft_path_info){
+		.ev = path->ev,
+		.rtt_ns = path->rtt_ns,
+		.port = path->plane,
+		.state = path->state,
+		.active = pathset_is_active(set, n),
+		.losses_in_row = path->losses,
+		.sent = path->sent,
+		.acked = path->acked,
+		.marked = path->marked,
+		.lost = path->lost,
+		.changed_ns = path->changed_ns,
+	};
+	return 0;
+}
+
+int weft_set_info(const struct weft_endpoint *ep, uint32_t index, struct weft_set_info *info)
+{
+	const struct pathset *set = find_set(ep, index);
+
+	if (!set)
+		return WEFT_ENOENT;
+	*info = (struct weft_set_info){
+		.peer = set->peer,
+		.paths = set->paths,
+		.active = set->active,
+		.own_ports = ep->ports_up,
+		.peer_ports = set->peer_ports,
+		.suspect_planes = set->own_empty & set->planes_mask,
+	};
+	return 0;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * qp - lifecycle: RESET -> INIT -> RTR -> RTS -> ERROR, as a grid, and what each step resets.
+ *
+ * A QP number is a slot and a generation, so that packets of a former tenant find nobody.
+ * Going to ERROR flushes both queues at once: the engine holds no memory of the application's
+ * that would have to be waited for, because payload is only ever read during weft_output().
+ */
+#include "local.h"
+
+/* Who may go where by weft_qp_move(); opening and closing are calls of their own. */
+static const bool may_move[][WEFT_QP_ERROR + 1] = {
+	/* to:             RESET  INIT   RTR    RTS    ERROR */
+	[WEFT_QP_RESET] = { false, false, false, false, false },
+	[WEFT_QP_INIT] = { false, false, true, false, true },
+	[WEFT_QP_RTR] = { false, false, false, true, true },
+	[WEFT_QP_RTS] = { false, false, false, false, true },
+	[WEFT_QP_ERROR] = { false, false, false, false, false },
+};
+
+static void next_qpn(struct weft_endpoint *ep, struct weft_qp *qp)
+{
+	do {
+		qp->qpn = (qp->qpn + ep->qp_mask + 1) & WEFT_PSN_MASK;
+		qp->qpn = (qp->qpn & ~ep->qp_mask) | qp->index;
+	} while (qp->qpn <= WEFT_EP_QPN);
+}
+
+/* Keeps what belongs to the slot, clears what belonged to the tenant. */
+static void wipe(struct weft_qp *qp)
+{
+	struct weft_qp keep = {
+		.ep = qp->ep,
+		.sq = qp->sq,
+		.pages = qp->pages,
+		.rx_bits = qp->rx_bits,
+		.rx_last = qp->rx_last,
+		.parked = qp->parked,
+		.rq = qp->rq,
+		.qpn = qp->qpn,
+		.index = qp->index,
+		.ready = qp->ready, /* it may still stand in the ring */
+	};
+	const struct weft_endpoint *ep = qp->ep;
+
+	*qp = keep;
+	memset(qp->rx_bits, 0, (ep->rx_mask + 1) / 8);
+	memset(qp->rx_last, 0, (ep->rx_mask + 1) / 8);
+	memset(qp->pages, 0xff, (ep->page_mask + 1) * sizeof(*qp->pages));
+	memset(qp->parked, 0, (ep->wimm_mask + 1) * sizeof(*qp->parked));
+}
+
+int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **out)
+{
+	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
+	    attr->cc->state_bytes > WEFT_CC_STATE_MAX)
+		return WEFT_EINVAL;
+	struct weft_qp *qp = NULL;
+
+	for (uint32_t i = 0; i < ep->config.qps && !qp; i++)
+		if (!ep->qps[i].in_use)
+			qp = &ep->qps[i];
+	if (!qp)
+		return WEFT_EFULL;
+	next_qpn(ep, qp);
+	wipe(qp);
+	qp->in_use = true;
+	qp->state = WEFT_QP_INIT;
+	qp->cq_tx = attr->cq_tx;
+	qp->cq_rx = attr->cq_rx;
+	qp->pd = attr->pd;
+	qp->user = attr->user;
+	qp->cc = attr->cc;
+	struct weft_cc_config cc = attr->cc_config;
+
+	if (!cc.mtu_bytes)
+		cc.mtu_bytes = weft_nominal_bytes(ep->config.mtu_bytes);
+	if (!cc.base_rtt_ns)
+		cc.base_rtt_ns = ep->config.base_rtt_ns;
+	qp->cc->init(qp->cc_state, &cc);
+	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	*out = qp;
+	return 0;
+}
+
+static int become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
+{
+	struct weft_endpoint *ep = qp->ep;
+
+	if (attr->pathset >= ep->config.pathsets || !ep->sets[attr->pathset].in_use ||
+	    ep->sets[attr->pathset].peer != attr->peer || attr->peer_qpn > WEFT_PSN_MASK ||
+	    attr->peer_qpn <= WEFT_EP_QPN || attr->psn_rx > WEFT_PSN_MASK ||
+	    attr->mpr_rx_psns < WEFT_MPR_UNIT_PSNS || attr->mpr_rx_psns % WEFT_MPR_UNIT_PSNS ||
+	    attr->mpr_rx_psns > ep->config.window_psns || attr->wimm_rx > ep->config.wimm_max)
+		return WEFT_EINVAL;
+	qp->peer = attr->peer;
+	qp->peer_qpn = attr->peer_qpn;
+	qp->set = (uint16_t)attr->pathset;
+	qp->rx_cack = weft_psn_add(attr->psn_rx, WEFT_PSN_MASK); /* - 1 */
+	qp->rx_max = qp->rx_cack;
+	qp->rx_sweep = attr->psn_rx;
+	qp->rx_mpr = attr->mpr_rx_psns;
+	qp->wimm_rx = (uint16_t)attr->wimm_rx;
+	qp->dynamic_mpr = attr->dynamic_mpr;
+	qp->trim_nack_rx = attr->trim_nack_rx;
+	ep->sets[qp->set].users++;
+	return 0;
+}
+
+static int become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
+{
+	struct weft_endpoint *ep = qp->ep;
+
+	if (attr->psn_tx > WEFT_PSN_MASK || attr->mpr_tx_psns < WEFT_MPR_UNIT_PSNS ||
+	    attr->wimm_tx > UINT16_MAX || attr->timeout_exp < 1 || attr->timeout_exp > 24 ||
+	    attr->linear_count > 7 || attr->retry_count > 25)
+		return WEFT_EINVAL;
+	qp->psn_next = qp->psn_unack = qp->lost_low = attr->psn_tx;
+	qp->mpr_tx = WEFT_MIN(attr->mpr_tx_psns, ep->config.window_psns);
+	qp->wimm_tx = (uint16_t)attr->wimm_tx;
+	qp->timeout_exp = attr->timeout_exp;
+	qp->linear_count = attr->linear_count;
+	qp->retry_count = attr->retry_count;
+	loss_learn_reorder(qp);
+	return 0;
+}
+
+int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
+		 uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	int error = 0;
+
+	if ((unsigned)to > WEFT_QP_ERROR)
+		return WEFT_EINVAL;
+	if (!may_move[qp->state][to])
+		return WEFT_ESTATE;
+	ep->now = WEFT_MAX(ep->now, now);
+	if (to == WEFT_QP_ERROR) {
+		qp_fail(qp, WEFT_FLUSHED);
+		return 0;
+	}
+	if (to == WEFT_QP_RTR)
+		error = become_rtr(qp, attr);
+	else if (to == WEFT_QP_RTS)
+		error = become_rts(qp, attr);
+	if (error)
+		return error;
+	event_note(ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, to, 0);
+	qp->state = (uint8_t)to;
+	qp->progress_ns = ep->now;
+	if (to == WEFT_QP_RTR && ep->sets[qp->set].users == 1)
+		probe_arm(ep, qp->set, ep->now);
+	return 0;
+}
+
+static void flush(struct weft_qp *qp, enum weft_status first)
+{
+	struct weft_endpoint *ep = qp->ep;
+
+	sent_drop_all(qp);
+	for (enum weft_status status = first; qp->sq_head != qp->sq_tail; status = WEFT_FLUSHED)
+		cq_finish_work(qp, status);
+	while (qp->rq_head != qp->rq_tail) {
+		struct weft_done done = {
+			.id = qp->rq[qp->rq_head++ & ep->rq_mask],
+			.kind = WEFT_DONE_RECV_IMM,
+			.status = WEFT_FLUSHED,
+		};
+		cq_push(qp, qp->cq_rx, &done);
+	}
+	timer_set(ep, timer_of_qp(qp), WEFT_NEVER);
+}
+
+void qp_fail(struct weft_qp *qp, enum weft_status status)
+{
+	if (qp->state == WEFT_QP_ERROR)
+		return;
+	event_note(qp->ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, WEFT_QP_ERROR, status);
+	if (qp->state >= WEFT_QP_RTR)
+		qp->ep->sets[qp->set].users--;
+	qp->state = WEFT_QP_ERROR;
+	qp->status = (uint8_t)status;
+	flush(qp, status);
+}
+
+void weft_qp_close(struct weft_qp *qp)
+{
+	WEFT_ASSERT(qp->in_use);
+	if (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS)
+		qp->ep->sets[qp->set].users--;
+	sent_drop_all(qp);
+	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
+	qp->state = WEFT_QP_RESET;
+	qp->in_use = false;
+}
+
+struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn)
+{
+	return qp_by_qpn(ep, qpn);
+}
+
+void qp_make_ready(struct weft_qp *qp)
+{
+	struct weft_endpoint *ep = qp->ep;
+
+	if (qp->ready)
+		return;
+	qp->ready = true;
+	ep->ready[ep->ready_tail++ & ep->qp_mask] = qp->index;
+}
+
+int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns)
+{
+	if (mpr_psns < WEFT_MPR_UNIT_PSNS || mpr_psns % WEFT_MPR_UNIT_PSNS ||
+	    mpr_psns > qp->ep->config.window_psns)
+		return WEFT_EINVAL;
+	if (!qp->dynamic_mpr || qp->state < WEFT_QP_RTR || qp->state == WEFT_QP_ERROR)
+		return WEFT_ESTATE;
+	/* What was promised stays accepted until the peer has heard of less. */
+	qp->rx_mpr = WEFT_MAX(mpr_psns, qp->rx_mpr - qp->rx_mpr % WEFT_MPR_UNIT_PSNS);
+	qp->rx_mpr_told = mpr_psns;
+	return 0;
+}
+
+int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty)
+{
+	if (penalty > 127)
+		return WEFT_EINVAL;
+	qp->restore_out = !penalty && qp->penalty_out;
+	qp->penalty_out = penalty;
+	return 0;
+}
+
+int weft_post_recv(struct weft_qp *qp, uint64_t id)
+{
+	if (qp->state == WEFT_QP_RESET || qp->state == WEFT_QP_ERROR)
+		return WEFT_ESTATE;
+	if ((uint16_t)(qp->rq_tail - qp->rq_head) > qp->ep->rq_mask)
+		return WEFT_EFULL;
+	qp->rq[qp->rq_tail++ & qp->ep->rq_mask] = id;
+	return 0;
+}
+
+void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info)
+{
+	*info = (struct weft_qp_info){
+		.qpn = qp->qpn,
+		.peer = qp->peer,
+		.peer_qpn = qp->peer_qpn,
+		.pathset = qp->set,
+		.state = qp->state,
+		.status = qp->status,
+		.psn_next = qp->psn_next,
+		.psn_unacked = qp->psn_unack,
+		.psn_cack = qp->rx_cack,
+		.inflight_bytes = qp->inflight,
+		.mpr_tx_psns = qp->mpr_tx,
+		.sq_used = (uint16_t)(qp->sq_tail - qp->sq_head),
+		.rq_used = (uint16_t)(qp->rq_tail - qp->rq_head),
+		.rtt_ns = qp->rtt_ns,
+		.rtt_min_ns = qp->rtt_min_ns,
+		.reorder_ns = qp->reorder_ns,
+		.timeouts_in_row = qp->timeouts,
+	};
+	qp->cc->report(qp->cc_state, &info->cc);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "world.h"
+
+TEST(region_place__checks_key_domain_access_and_bounds)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	static uint8_t memory[256];
+	uint32_t key, read_only;
+	enum weft_drop why;
+
+	world_config(&config);
+	world_open(&w, &config);
+	CHECK_EQ(weft_region_add(w.end[0], 0x1000, memory, 256, 3, WEFT_ACCESS_REMOTE_WRITE,
+				 0xabcd1234, &key), 0);
+	CHECK_EQ(weft_region_add(w.end[0], 0x1000, memory, 256, 3, 0, 0x55, &read_only), 0);
+	const struct {
+		uint64_t va;
+		uint32_t len, key, pd;
+		int offset; /* or -reason */
+	} rows[] = {
+		{ 0x1000, 256, key, 3, 0 },
+		{ 0x10ff, 1, key, 3, 255 },
+		{ 0x1100, 1, key, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0x0fff, 1, key, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0x1001, 256, key, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ UINT64_MAX, 2, key, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0x1000, UINT32_MAX, key, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0x1000, 1, key ^ 0x80000000, 3, -WEFT_DROP_BAD_RKEY },
+		{ 0x1000, 1, key ^ 3, 3, -WEFT_DROP_BAD_RKEY },
+		{ 0x1000, 1, key, 4, -WEFT_DROP_BAD_ACCESS },
+		{ 0x1000, 1, read_only, 3, -WEFT_DROP_BAD_ACCESS },
+	};
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		uint8_t *to = region_place(w.end[0], rows[i].key, rows[i].pd, rows[i].va,
+					   rows[i].len, &why);
+
+		if (rows[i].offset >= 0)
+			CHECK(to == memory + rows[i].offset);
+		else
+			CHECK(!to && (int)why == -rows[i].offset);
+	}
+	world_close(&w);
+}
+
+TEST(weft_region__add_and_drop_answer_wrong_calls)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	uint8_t byte;
+	uint32_t key, keys[4];
+
+	world_config(&config);
+	world_open(&w, &config);
+	struct weft_endpoint *ep = w.end[0];
+
+	CHECK_EQ(weft_region_add(ep, 0, &byte, 0, 0, 1, 0, &key), WEFT_EINVAL);
+	CHECK_EQ(weft_region_add(ep, 0, NULL, 1, 0, 1, 0, &key), WEFT_EINVAL);
+	CHECK_EQ(weft_region_add(ep, UINT64_MAX, &byte, 2, 0, 1, 0, &key), WEFT_EINVAL);
+	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 2, 0, &key), WEFT_EINVAL);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 1, 0x1230 + 77u * (unsigned)i, &keys[i]), 0);
+	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 1, 0, &key), WEFT_EFULL);
+	CHECK_EQ(weft_region_drop(ep, keys[2] ^ 0x100), WEFT_ENOENT);
+	CHECK_EQ(weft_region_drop(ep, keys[2]), 0);
+	CHECK_EQ(weft_region_drop(ep, keys[2]), WEFT_ENOENT);
+	world_close(&w);
+}
