@@ -12,7 +12,8 @@ set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmiss
 set(WEFT_WARNINGS_TEST ${WEFT_WARNINGS} -Wno-conversion -Wno-sign-conversion
 	-Wno-missing-prototypes)
 # A fused multiply-add rounds differently, and a seed must mean the same on every machine.
-# x86-64-v2: population count and SSE4, in every processor since 2009; without it counting bits is a call.
+# x86-64-v2: population count and SSE4, in every processor since 2009; without it counting bits
+# is a call.
 set(WEFT_MARCH "")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 	set(WEFT_MARCH -march=x86-64-v2)

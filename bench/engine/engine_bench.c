@@ -9,15 +9,15 @@
  *
  * `engine_bench N` moves N packets once and says nothing else: for callgrind.
  */
+#include "../bench.h"
+
 #include <weft/base.h>
 #include <weft/engine.h>
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BATCH = 32, FLIGHT = 512, DELAY_PKTS = 288, MESSAGE_BYTES = 1 << 20 };
+enum { BATCH = 32, FLIGHT = 512, DELAY_PKTS = 288, MESSAGE_BYTES = 1 << 20,
+       ROUND_PKTS = 32768 };
 
 struct lane { /* what is under way in one direction */
 	struct weft_pkt pkt[FLIGHT + BATCH];
@@ -153,30 +153,23 @@ static void run(struct bench *b, uint64_t packets)
 	}
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* memmove of the lanes is the network's cost, not ours: measured alone and taken off. */
+/* Moving the lane is the network's cost, not ours: measured alone and taken off. */
 static double lane_ns(struct bench *b)
 {
-	double start = seconds();
+	double start_ns = bench_now_ns();
 
 	for (int i = 0; i < 20000; i++) {
-		memmove(b->lane[0].pkt, b->lane[0].pkt + BATCH, DELAY_PKTS * sizeof(struct weft_pkt));
-		__asm__ volatile("" : : "r"(b->lane[0].pkt) : "memory");
+		memmove(b->lane[0].pkt, b->lane[0].pkt + BATCH,
+			DELAY_PKTS * sizeof(struct weft_pkt));
+		BENCH_USE(b->lane[0].pkt[0]);
 	}
-	return (seconds() - start) * 1e9 / 20000 / BATCH;
+	return (bench_now_ns() - start_ns) / 20000 / BATCH;
 }
 
 int main(int argc, char **argv)
 {
 	static struct bench b;
-	double best = 1e9, runs[9];
+	static double round_ns[BENCH_ROUNDS];
 
 	open_bench(&b);
 	run(&b, 100000);
@@ -184,30 +177,19 @@ int main(int argc, char **argv)
 		run(&b, strtoull(argv[1], NULL, 10));
 		return 0;
 	}
-	for (int i = 0; i < 9; i++) {
-		double start = seconds();
-
-		run(&b, 1000000);
-		runs[i] = (seconds() - start) * 1e3;
-		best = WEFT_MIN(best, runs[i]);
-	}
-	for (int i = 0; i < 9; i++)
-		for (int j = i + 1; j < 9; j++)
-			if (runs[j] < runs[i]) {
-				double swap = runs[i];
-
-				runs[i] = runs[j];
-				runs[j] = swap;
-			}
-	const struct weft_counters *tx = weft_stats(b.end[0]), *rx = weft_stats(b.end[1]);
 	double lane = lane_ns(&b);
 
-	printf("engine, both ends + acks: %.1f ns per 4 KiB packet (median of 9; best %.1f; "
-	       "the lane between costs %.1f and is taken off)\n",
-	       runs[4] - lane, best - lane, lane);
-	printf("  packets %lu, SACKs %lu, retransmissions %lu, losses %lu\n",
+	for (int i = 0; i < BENCH_ROUNDS; i++) {
+		double start_ns = bench_now_ns();
+
+		run(&b, ROUND_PKTS);
+		round_ns[i] = bench_now_ns() - start_ns - lane * ROUND_PKTS;
+	}
+	const struct weft_counters *tx = weft_stats(b.end[0]), *rx = weft_stats(b.end[1]);
+
+	bench_print("engine: 4 KiB packet, both ends and its acks", round_ns, ROUND_PKTS);
+	printf("  %lu packets, %lu SACKs, %lu retransmissions; %.1f ns for the lane taken off\n",
 	       (unsigned long)tx->tx_data_pkts, (unsigned long)rx->tx_sack,
-	       (unsigned long)tx->tx_rtx_pkts,
-	       (unsigned long)(tx->lost_fifo + tx->lost_reorder + tx->lost_timer));
+	       (unsigned long)tx->tx_rtx_pkts, lane);
 	return 0;
 }

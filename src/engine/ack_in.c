@@ -175,14 +175,14 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 	}
 	uint32_t before = qp->psn_unack;
 	uint32_t base = weft_psn_add(s->cack_psn, (uint32_t)(int32_t)s->sack_offset);
+	uint32_t psn = weft_psn_add(s->cack_psn, (uint32_t)(int32_t)s->psn_offset);
 	uint32_t newly, rtt_ns = 0;
 	bool recent = count_received(qp, s->rcvd_units, &newly);
 
 	if (s->is_probe)
 		hear_probe(qp, s, now);
 	else
-		rtt_ns = hear_trigger(qp, s, weft_psn_add(s->cack_psn, (uint32_t)(int32_t)s->psn_offset),
-				      now);
+		rtt_ns = hear_trigger(qp, s, psn, now);
 	if (weft_psn_diff(s->cack_psn, qp->psn_unack) >= 0)
 		sent_release(qp, weft_psn_add(s->cack_psn, 1));
 	sent_ack_bits(qp, base, s->bitmap);

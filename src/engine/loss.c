@@ -221,7 +221,7 @@ void loss_arm(struct weft_qp *qp, uint64_t now)
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_MAX(due, now + 1));
 }
 
-/* Declares lost what is older than the timeout; returns how many, and the age of the oldest left. */
+/* Declares lost what is older than the timeout; how many, and the age of the oldest left. */
 static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint64_t *oldest_ns)
 {
 	uint32_t expired = 0;
@@ -250,6 +250,17 @@ static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint
 	return expired;
 }
 
+static void count_timeout(struct weft_qp *qp, uint32_t expired, uint64_t now)
+{
+	qp->timeout_ns = now;
+	count8(&qp->timeouts);
+	qp->ep->count.timeouts++;
+	event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired,
+		   qp->timeouts);
+	if (qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count)
+		qp_fail(qp, WEFT_RETRY_EXCEEDED);
+}
+
 static void time_out(struct weft_qp *qp, uint64_t now)
 {
 	uint64_t limit_ns = timeout_ns(qp);
@@ -258,17 +269,13 @@ static void time_out(struct weft_qp *qp, uint64_t now)
 	uint32_t expired = expire(qp, limit_ns - 16, now, &oldest_ns);
 	bool silent = !qp->inflight && now - since_ns >= limit_ns;
 
-	if (expired || silent) {
-		qp->timeout_ns = now;
-		count8(&qp->timeouts);
-		qp->ep->count.timeouts++;
-		event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired,
-			   qp->timeouts);
-		if (qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count) {
-			qp_fail(qp, WEFT_RETRY_EXCEEDED);
-			return;
-		}
+	if (expired)
 		qp_make_ready(qp);
+	/* What left in one burst expires in several steps: that is one timeout, not many. */
+	if ((expired || silent) && (!qp->timeouts || now - qp->timeout_ns >= limit_ns / 2)) {
+		count_timeout(qp, expired, now);
+		if (qp->state != WEFT_QP_RTS)
+			return;
 	}
 	qp->rto_ns = now + timeout_ns(qp) - WEFT_MIN(oldest_ns, timeout_ns(qp) - 1);
 }

@@ -11,7 +11,8 @@
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey)
 {
-	if (!base || !len_bytes || va + (len_bytes - 1) < va || access & ~(uint32_t)WEFT_ACCESS_REMOTE_WRITE)
+	if (!base || !len_bytes || va + (len_bytes - 1) < va ||
+	    access & ~(uint32_t)WEFT_ACCESS_REMOTE_WRITE)
 		return WEFT_EINVAL;
 	for (uint32_t i = 0; i < ep->config.regions; i++) {
 		struct region *region = &ep->regions[i];

@@ -54,8 +54,8 @@ static uint8_t op_of(const struct sq_work *work, uint32_t index)
  * by whole vectors: put together anew for each packet, its small stores would stall the copy's
  * wide loads (measured: 8 ns a packet).
  */
-static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const struct sq_work *work, struct weft_pkt *pkt,
-		  uint64_t now)
+static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const struct sq_work *work,
+					    struct weft_pkt *pkt, uint64_t now)
 {
 	*pkt = (struct weft_pkt){
 		.peer = qp->peer,
@@ -75,7 +75,8 @@ static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const stru
 }
 
 /* What makes it packet `index` of the work; returns its payload length. */
-static uint32_t cut(const struct sq_work *work, uint32_t index, uint32_t mtu, struct weft_pkt *pkt)
+static uint32_t cut(const struct sq_work *work, uint32_t index, uint32_t mtu,
+		    struct weft_pkt *pkt)
 {
 	uint64_t offset = (uint64_t)index * mtu;
 	uint32_t len = WEFT_MIN(mtu, work->len_bytes - (uint32_t)offset);
@@ -213,7 +214,8 @@ static enum sent_how send_lost(struct weft_qp *qp, struct weft_pkt *pkt, uint32_
 	if (path == PATH_NONE)
 		return NO_PORT;
 	stamp(qp, work, pkt, now);
-	uint32_t len = cut(work, (psn - work->psn_first) & WEFT_PSN_MASK, ep->config.mtu_bytes, pkt);
+	uint32_t index = (psn - work->psn_first) & WEFT_PSN_MASK;
+	uint32_t len = cut(work, index, ep->config.mtu_bytes, pkt);
 
 	pkt->flags |= WEFT_BTH_RTX;
 	pkt->tclass = WEFT_CLASS_RETX;

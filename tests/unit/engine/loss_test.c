@@ -2,7 +2,7 @@
 #include "world.h"
 
 static uint64_t fault_from_ns;
-static uint32_t fault_percent_ev;
+static uint32_t fault_ev;
 static uint32_t fault_permille;
 
 static void setup(struct world *w, uint32_t paths)
@@ -14,20 +14,9 @@ static void setup(struct world *w, uint32_t paths)
 	world_connect(w, paths, paths / 2, &weft_cc_nscc);
 }
 
-static void report(const struct world *w)
-{
-	for (unsigned i = 0; weft_counter_name(i); i++) {
-		uint64_t a = weft_counter_value(weft_stats(w->end[0]), i);
-		uint64_t b = weft_counter_value(weft_stats(w->end[1]), i);
-
-		if (a || b)
-			fprintf(stderr, "  %-20s %10lu %10lu\n", weft_counter_name(i), a, b);
-	}
-}
-
 static bool one_path_dies(struct world *w, int from, struct weft_pkt *pkt)
 {
-	return from == 0 && w->now >= fault_from_ns && pkt->ev == fault_percent_ev;
+	return from == 0 && w->now >= fault_from_ns && pkt->ev == fault_ev;
 }
 
 static bool one_plane_dies(struct world *w, int from, struct weft_pkt *pkt)
@@ -38,7 +27,7 @@ static bool one_plane_dies(struct world *w, int from, struct weft_pkt *pkt)
 
 static bool one_path_loses(struct world *w, int from, struct weft_pkt *pkt)
 {
-	return from == 0 && pkt->ev == fault_percent_ev && weft_rng_chance(&w->rng, 20, 100);
+	return from == 0 && pkt->ev == fault_ev && weft_rng_chance(&w->rng, 20, 100);
 }
 
 static bool everything_loses(struct world *w, int from, struct weft_pkt *pkt)
@@ -58,16 +47,17 @@ static struct weft_path_info path_of(struct world *w, int end, uint32_t ev)
 	return info;
 }
 
-static void transfer(struct world *w, const char *name, uint64_t limit_ns)
+/* Returns how long it took, in ns. */
+static uint64_t transfer(struct world *w, uint64_t limit_ns)
 {
 	struct weft_done done = { 0 };
-	uint64_t start = w->now;
+	uint64_t start_ns = w->now;
 
 	world_write(w, 0, 1, 0, WORLD_MEMORY);
 	CHECK_EQ(world_wait(w, 0, 1, limit_ns, &done), 1);
 	CHECK_EQ(done.status, WEFT_OK);
 	CHECK_MEM(w->memory[1], w->memory[0], WORLD_MEMORY);
-	fprintf(stderr, "%s: took %lu ns dropped %lu longest gap %lu\n", name, w->now - start, w->dropped, w->longest_gap_ns);
+	return w->now - start_ns;
 }
 
 TEST(loss__a_silent_path_is_bypassed_within_3_rtt)
@@ -76,12 +66,14 @@ TEST(loss__a_silent_path_is_bypassed_within_3_rtt)
 
 	setup(&w, 256);
 	fault_from_ns = w.now + 50000;
-	fault_percent_ev = 2u << 11 | 5;
-	transfer(&w, "path dies", 10000000);
-	struct weft_path_info info = path_of(&w, 0, fault_percent_ev);
-	fprintf(stderr, "state %u after %lu ns sent %u acked %u lost %u\n", info.state, info.changed_ns - fault_from_ns, info.sent, info.acked, info.lost);
-	CHECK(info.changed_ns - fault_from_ns < 36000);
-	report(&w);
+	fault_ev = 2u << 11 | 5;
+	transfer(&w, 10000000);
+	struct weft_path_info info = path_of(&w, 0, fault_ev);
+
+	CHECK_EQ(info.state, WEFT_PATH_ASSUMED_BAD);
+	CHECK(info.changed_ns - fault_from_ns < 3 * 12000);
+	CHECK_EQ(weft_stats(w.end[0])->tx_rtx_pkts, info.lost);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
 	world_close(&w);
 }
 
@@ -91,8 +83,12 @@ TEST(loss__a_silent_plane_is_given_up_as_a_whole)
 
 	setup(&w, 256);
 	fault_from_ns = w.now + 50000;
-	transfer(&w, "plane dies", 10000000);
-	report(&w);
+	transfer(&w, 10000000);
+	CHECK_EQ(weft_stats(w.end[0])->planes_suspected, 1);
+	CHECK(weft_stats(w.end[0])->paths_retired < 16);
+	CHECK(w.longest_gap_ns < 12000); /* the other planes never stop */
+	for (uint32_t uplink = 0; uplink < 32; uplink++)
+		CHECK_EQ(path_of(&w, 0, 3u << 11 | uplink).state, WEFT_PATH_ASSUMED_BAD);
 	world_close(&w);
 }
 
@@ -101,30 +97,76 @@ TEST(loss__a_path_that_loses_20_percent_is_out_within_100_us)
 	struct world w = { .check = true, .fault = one_path_loses };
 
 	setup(&w, 16);
-	fault_percent_ev = 2u << 11 | 0;
-	transfer(&w, "20 %", 10000000);
-	report(&w);
+	fault_ev = 2u << 11;
+	uint64_t start_ns = w.now;
+
+	transfer(&w, 10000000);
+	struct weft_path_info info = path_of(&w, 0, fault_ev);
+
+	CHECK_EQ(info.state, WEFT_PATH_ASSUMED_BAD);
+	CHECK(info.changed_ns - start_ns < 100000);
+	CHECK(weft_stats(w.end[0])->lost_fifo > 0);
 	world_close(&w);
 }
 
-TEST(loss__one_percent_everywhere)
+TEST(loss__one_percent_everywhere_costs_little_more_than_one_percent)
 {
 	struct world w = { .check = true, .fault = everything_loses };
 
 	setup(&w, 256);
 	fault_permille = 10;
-	transfer(&w, "1 %", 10000000);
-	report(&w);
+	transfer(&w, 10000000);
+	CHECK(weft_stats(w.end[0])->tx_rtx_pkts <= 41 * 13 / 10);
+	CHECK_EQ(weft_stats(w.end[0])->spurious, 0);
 	world_close(&w);
 }
 
-TEST(loss__thirty_percent_everywhere)
+TEST(loss__thirty_percent_everywhere_is_survived)
+{
+	struct world w = { .check = true, .fault = everything_loses };
+	struct weft_qp_info info;
+
+	setup(&w, 16);
+	fault_permille = 300;
+	transfer(&w, 1000000000);
+	weft_qp_info(w.qp[0], &info);
+	CHECK_EQ(info.state, WEFT_QP_RTS);
+	CHECK(weft_stats(w.end[0])->lost_reorder + weft_stats(w.end[0])->lost_fifo > 0);
+	world_close(&w);
+}
+
+TEST(loss__silence_of_everybody_is_not_blamed_on_paths)
 {
 	struct world w = { .check = true, .fault = everything_loses };
 
 	setup(&w, 16);
-	fault_permille = 300;
-	transfer(&w, "30 %", 1000000000);
-	report(&w);
+	fault_permille = 1000;
+	world_write(&w, 0, 1, 0, 1 << 20);
+	world_run_until(&w, w.now + 600000);
+	CHECK(weft_stats(w.end[0])->timeouts > 0);
+	CHECK_EQ(weft_stats(w.end[0])->paths_retired, 0);
+	fault_permille = 0;
+	struct weft_done done = { 0 };
+
+	CHECK_EQ(world_wait(&w, 0, 1, 10000000, &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	world_close(&w);
+}
+
+TEST(loss__the_retry_budget_ends_a_qp_that_nobody_answers)
+{
+	struct world w = { .check = true, .fault = everything_loses };
+	struct weft_done done = { 0 };
+	uint64_t start_ns;
+
+	setup(&w, 16);
+	fault_permille = 1000;
+	start_ns = w.now;
+	world_write(&w, 0, 1, 0, 1 << 20);
+	CHECK_EQ(world_wait(&w, 0, 1, UINT64_C(60000000000), &done), 1);
+	CHECK_EQ(done.status, WEFT_RETRY_EXCEEDED);
+	/* 262 us three times (two linear, then 2^0), then doubled five times. */
+	CHECK(w.now - start_ns > UINT64_C(262144) * (3 + 2 + 4 + 8 + 16));
+	CHECK(w.now - start_ns < UINT64_C(262144) * (3 + 2 + 4 + 8 + 16 + 32) * 3 / 2);
 	world_close(&w);
 }
