@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+/* What end 1 says now, with transport ACKs left out. */
+static uint32_t sacks_out(struct world *w, struct weft_pkt *last)
+{
+	struct weft_pkt pkt;
+	uint32_t n = 0;
+
+	while (hand_out(w, 1, &pkt, 1)) {
+		if (pkt.op != WEFT_OP_SACK)
+			continue;
+		*last = pkt;
+		n++;
+	}
+	return n;
+}
+
+/* One data packet comes in, in the middle of a message. */
+static void data_in(struct world *w, uint32_t n, uint8_t flags, uint8_t mark)
+{
+	struct weft_pkt pkt = hand_write(w, n, 4096);
+
+	pkt.op = WEFT_OP_WRITE_MIDDLE;
+	pkt.w.msg_bytes = 1u << 20;
+	pkt.flags |= flags;
+	pkt.mark = mark;
+	pkt.w.ts = (uint16_t)(w->now / WEFT_TS_UNIT_NS);
+	hand_in(w, 1, &pkt);
+}
+
+TEST(ack_out_on_data__answers_on_the_triggers_and_not_otherwise)
+{
+	static const struct {
+		uint8_t flags, mark, answers, m, answer_flags;
+	} rows[] = {
+		{ 0, 0, 0, 0, 0 },
+		{ WEFT_BTH_ACK_REQ, 0, 1, WEFT_M_NONE, 0 },
+		{ 0, WEFT_MARK_CE, 1, WEFT_M_SKIP_ONCE, 0 },
+		{ WEFT_BTH_RTX, 0, 1, WEFT_M_NONE, WEFT_BTH_RTX },
+	};
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct world w = { 0 };
+		struct weft_pkt sack = { 0 };
+
+		hand_open(&w, 16, 16);
+		data_in(&w, 0, rows[i].flags, rows[i].mark);
+		CHECK_EQ(sacks_out(&w, &sack), rows[i].answers);
+		CHECK_EQ(sack.sack.m, rows[i].m);
+		CHECK_EQ(sack.flags, rows[i].answer_flags);
+		if (!rows[i].answers) { /* its copy is answered: the sender has not heard us */
+			data_in(&w, 0, 0, 0);
+			CHECK_EQ(sacks_out(&w, &sack), 1);
+		}
+		CHECK_EQ(sack.sack.cack_psn, 0xffff00);
+		CHECK_EQ(sack.sack.psn_offset, 0);
+		CHECK_EQ(sack.sack.rcvd_units, WEFT_DIV_UP(weft_nominal_bytes(4096), 256));
+		world_close(&w);
+	}
+}
+
+TEST(ack_out_on_data__enough_data_is_a_trigger)
+{
+	static const struct {
+		uint16_t len_bytes;
+		uint32_t pkts; /* 16 KiB, each packet counting for at least 1 KiB */
+	} rows[] = { { 4096, 4 }, { 2048, 8 }, { 1024, 16 }, { 1, 16 }, { 0, 16 } };
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct world w = { 0 };
+		struct weft_pkt sack;
+
+		hand_open(&w, 16, 16);
+		for (uint32_t n = 0; n < rows[i].pkts; n++) {
+			struct weft_pkt pkt = hand_write(&w, n, rows[i].len_bytes);
+
+			CHECK_EQ(sacks_out(&w, &sack), 0);
+			hand_in(&w, 1, &pkt);
+		}
+		CHECK_EQ(sacks_out(&w, &sack), 1);
+		CHECK_EQ(sack.sack.cack_psn, weft_psn_add(0xffff00, rows[i].pkts - 1));
+		world_close(&w);
+	}
+}
+
+TEST(ack_out_send__a_burst_costs_one_sack_but_marks_are_all_told)
+{
+	struct world w = { 0 };
+	struct weft_pkt sack;
+
+	hand_open(&w, 16, 16);
+	for (uint32_t n = 0; n < 32; n++)
+		data_in(&w, n, 0, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	CHECK_EQ(sack.sack.cack_psn, 0xffff1f);
+	for (uint32_t n = 32; n < 36; n++)
+		data_in(&w, n, 0, WEFT_MARK_CE);
+	CHECK_EQ(sacks_out(&w, &sack), 4);
+	CHECK_EQ(weft_stats(w.end[1])->rx_ce, 4);
+	world_close(&w);
+}
+
+TEST(ack_out_send__holes_are_shown_from_the_newest_to_the_oldest)
+{
+	struct world w = { 0 };
+	struct weft_pkt sack;
+	uint8_t shown[400] = { 0 };
+	uint32_t arrived = 0;
+
+	hand_open(&w, 16, 16);
+	for (uint32_t n = 1; n < 400; n++) { /* 0 and every 16th are missing */
+		if (n % 16) {
+			data_in(&w, n, 0, 0);
+			arrived++;
+		}
+		if (!sacks_out(&w, &sack))
+			continue;
+		CHECK_EQ(sack.sack.cack_psn, 0xfffeff);
+		CHECK(sack.sack.sack_offset >= 1);
+		CHECK_EQ(sack.sack.ooo_pkts, arrived);
+		for (uint32_t i = 0; i < 64; i++) {
+			uint32_t at = (uint32_t)sack.sack.sack_offset - 1 + i;
+			bool has = sack.sack.bitmap >> i & 1;
+
+			if (at < 400) {
+				shown[at] |= 1u << has;
+				CHECK(!has || at % 16);
+			} else {
+				CHECK(!has);
+			}
+		}
+	}
+	for (uint32_t n = 0; n < 396; n++)
+		if (!(shown[n] & (n % 16 ? 2 : 1)))
+			CHECK_FAIL("PSN %u was never shown as it is: %u", n, shown[n]);
+	world_close(&w);
+}
+
+TEST(ack_out_send__stamps_leave_out_the_time_spent_here)
+{
+	struct world w = { 0 };
+	struct weft_pkt sack;
+
+	hand_open(&w, 16, 16);
+	w.now = 128000;
+	data_in(&w, 0, WEFT_BTH_ACK_REQ, 0);
+	w.now += 5 * 128;
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	CHECK_EQ(sack.sack.ts, 1005);
+	CHECK_EQ(sack.tclass, WEFT_CLASS_CONTROL);
+	world_close(&w);
+}
+
+TEST(ack_out_on_probe__tells_state_and_repeats_the_transport_ack)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[4], data;
+	struct weft_pkt probe = { .peer = 7, .op = WEFT_OP_PROBE };
+
+	hand_open(&w, 16, 16);
+	data = hand_write(&w, 0, 10);
+	hand_in(&w, 1, &data);
+	CHECK_EQ(hand_out(&w, 1, pkts, 4), 0);
+	probe.dqpn = w.qp[1]->qpn;
+	probe.probe.probe_id = 0xbeef;
+	for (int i = 0; i < 2; i++) {
+		hand_in(&w, 1, &probe);
+		CHECK_EQ(hand_out(&w, 1, pkts, 4), 2);
+		CHECK_EQ(pkts[0].op, WEFT_OP_SACK);
+		CHECK(pkts[0].sack.is_probe);
+		CHECK_EQ(pkts[0].sack.probe_id, 0xbeef);
+		CHECK_EQ(pkts[0].sack.cack_psn, 0xffff00);
+		CHECK_EQ(pkts[1].op, WEFT_OP_ACK);
+		CHECK_EQ(pkts[1].ack.msn, 1);
+		CHECK_EQ(pkts[1].ack.syndrome, WEFT_AETH_ACK);
+	}
+	world_close(&w);
+}
+
+TEST(answer_add__a_full_queue_drops_and_counts)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkt;
+	uint32_t n = 0;
+
+	hand_open(&w, 16, 16);
+	for (uint32_t i = 0; i < w.config.answers + 5; i++)
+		data_in(&w, i, 0, WEFT_MARK_CE);
+	CHECK_EQ(hand_drops(&w, 1, WEFT_DROP_CONTROL_FULL), 5);
+	while (hand_out(&w, 1, &pkt, 1))
+		n++;
+	CHECK_EQ(n, w.config.answers);
+	CHECK_EQ(pkt.sack.cack_psn, weft_psn_add(0xffff00, w.config.answers + 4));
+	world_close(&w);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+enum { E = WEFT_PATH_EMPTY, G = WEFT_PATH_GOOD, S = WEFT_PATH_SKIP, B = WEFT_PATH_ASSUMED_BAD,
+       D = WEFT_PATH_DENIED };
+
+TEST(path_step__follows_figure_5)
+{
+	static const uint8_t want[][PATH_EVENT_COUNT] = {
+		/*      SET MARK TURN LOSS PROOF DENY ALLOW */
+		[G] = { 0,  S,   G,   B,   G,    D,   G },
+		[S] = { 0,  S,   G,   B,   S,    D,   S },
+		[B] = { 0,  B,   B,   B,   G,    D,   B },
+		[D] = { 0,  D,   D,   D,   D,    D,   G },
+	};
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+	struct path *path = &ep->sets[w.set[0]].path[3];
+
+	for (uint8_t from = G; from <= D; from++) {
+		for (int event = PATH_MARK; event < PATH_EVENT_COUNT; event++) {
+			uint64_t events = ep->event_seq;
+			bool daily = event == PATH_MARK || event == PATH_TURN;
+
+			path->state = from;
+			CHECK_EQ(path_step(ep, w.set[0], 3, (enum path_event)event, w.now),
+				 want[from][event] != from);
+			CHECK_EQ(path->state, want[from][event]);
+			CHECK_EQ(ep->event_seq - events, want[from][event] != from && !daily);
+		}
+	}
+	path->state = G;
+	CHECK_PANICS(path_step(ep, w.set[0], 3, PATH_SET, w.now));
+	path->state = E;
+	CHECK_PANICS(path_step(ep, w.set[0], 3, PATH_LOSS, w.now));
+	path->state = G;
+	CHECK_PANICS(path_step(ep, w.set[0], 16, PATH_LOSS, w.now));
+	world_close(&w);
+}
+
+TEST(path_retire__a_backup_of_the_same_plane_takes_over)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 32, 16); /* per plane 2 active, 2 backups */
+	struct weft_endpoint *ep = w.end[0];
+	struct pathset *set = &ep->sets[w.set[0]];
+
+	for (uint32_t n = 0; n < 3; n++) {
+		uint32_t index = set->order[set->plane[5].first];
+
+		path_retire(ep, w.set[0], index, false, w.now);
+		weft_check(ep);
+		CHECK_EQ(set->path[index].state, WEFT_PATH_ASSUMED_BAD);
+		CHECK_EQ(set->plane[5].active, n < 2 ? 2 : 1);
+	}
+	CHECK_EQ(ep->count.paths_retired, 3);
+	world_close(&w);
+}
+
+TEST(path_retire__stops_at_the_floor_unless_it_is_beyond_doubt)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16); /* floor: 8, one per plane */
+	struct weft_endpoint *ep = w.end[0];
+	struct pathset *set = &ep->sets[w.set[0]];
+
+	for (uint32_t i = 0; i < 16; i++)
+		path_retire(ep, w.set[0], i, false, w.now);
+	weft_check(ep);
+	CHECK_EQ(set->active, 8);
+	for (uint32_t p = 0; p < 8; p++)
+		CHECK_EQ(set->plane[p].active, 1);
+	for (uint32_t i = 0; i < 16; i++)
+		path_retire(ep, w.set[0], i, true, w.now);
+	weft_check(ep);
+	CHECK_EQ(set->active, 1); /* the last one stays: better than nothing */
+	world_close(&w);
+}
+
+TEST(path_revive__who_relapses_must_prove_twice_as_much)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+	struct path *path = &ep->sets[w.set[0]].path[2];
+	static const uint8_t need[] = { 3, 6, 12, 24, 32, 32 };
+
+	for (uint32_t i = 0; i < WEFT_COUNT(need); i++) {
+		path_retire(ep, w.set[0], 2, true, w.now);
+		CHECK_EQ(path->proof_need, need[i]);
+		w.now += 1000000;
+		path_revive(ep, w.set[0], 2, w.now);
+		CHECK_EQ(path->state, WEFT_PATH_GOOD);
+		CHECK_EQ(path->losses, 0);
+		weft_check(ep);
+		w.now += 500000000;
+	}
+	w.now += 1000000000; /* it has held for a while */
+	path_retire(ep, w.set[0], 2, true, w.now);
+	CHECK_EQ(path->proof_need, 3);
+	world_close(&w);
+}
+
+TEST(path_on_loss__a_plane_is_given_up_only_while_others_deliver)
+{
+	for (int others = 0; others < 2; others++) {
+		struct world w = { 0 };
+
+		hand_open(&w, 64, 64);
+		struct weft_endpoint *ep = w.end[0];
+		struct pathset *set = &ep->sets[w.set[0]];
+		const struct plane *plane = &set->plane[3];
+
+		set->path[1].acked_seq = (uint32_t)others; /* of plane 1 */
+		set->path[1].acked16 = 1000;
+		for (uint32_t i = 0; i < PLANE_DEAD_LOSSES; i++) {
+			CHECK(plane->active > 0);
+			path_on_loss(ep, w.set[0], set->order[plane->first], 900 + i, w.now);
+			weft_check(ep);
+		}
+		CHECK_EQ(plane->active == 0, others);
+		CHECK_EQ(ep->count.planes_suspected, others);
+		CHECK_EQ(set->own_empty & set->planes_mask, others ? 1u << 3 : 0);
+		world_close(&w);
+	}
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+static const uint32_t evs[] = { 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 };
+static const uint32_t same[] = { 10, 11, 12, 10 };
+static const uint8_t ports[] = { 0, 1, 2, 0, 1, 2, 0, 1, 2, 0 };
+static const uint8_t beyond[] = { 0, 1, 8 };
+
+TEST(weft_pathset_open__refuses_what_cannot_be)
+{
+	static const struct {
+		struct weft_pathset_attr attr;
+		int want;
+	} rows[] = {
+		{ { .evs = evs, .ports = ports, .n = 0 }, WEFT_EINVAL },
+		{ { .evs = evs, .ports = ports, .n = 257 }, WEFT_EINVAL },
+		{ { .evs = evs, .ports = ports, .n = 3, .active = 4 }, WEFT_EINVAL },
+		{ { .evs = same, .ports = ports, .n = 4 }, WEFT_EINVAL },
+		{ { .evs = evs, .ports = beyond, .n = 3 }, WEFT_EINVAL },
+		{ { .evs = evs, .ports = ports, .n = 1 }, 0 },
+		{ { .evs = evs, .ports = ports, .n = 10, .active = 10 }, 0 },
+		{ { .evs = evs, .ports = ports, .n = 10 }, 0 },
+		{ { .evs = evs, .ports = ports, .n = 10 }, WEFT_EFULL }, /* the world has one */
+	};
+	struct world w = { 0 };
+	uint32_t set;
+
+	hand_open(&w, 16, 16);
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		if (weft_pathset_open(w.end[0], &rows[i].attr, &set) != rows[i].want)
+			CHECK_FAIL("row %u", i);
+		weft_check(w.end[0]);
+	}
+	world_close(&w);
+}
+
+TEST(weft_pathset_open__shares_are_equal_and_the_rest_waits)
+{
+	static const struct {
+		uint32_t n, active, per_plane[3], floor;
+	} rows[] = {
+		{ 10, 0, { 4, 3, 3 }, 3 },
+		{ 10, 6, { 2, 2, 2 }, 3 },
+		{ 10, 7, { 3, 3, 3 }, 3 },
+		{ 10, 1, { 1, 1, 1 }, 3 },
+		{ 2, 0, { 1, 1, 0 }, 2 },
+	};
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct weft_pathset_attr attr = { .evs = evs, .ports = ports, .n = rows[i].n,
+						  .active = rows[i].active };
+		uint32_t set, got[3] = { 0 };
+		struct weft_path_info info;
+
+		CHECK_EQ(weft_pathset_open(w.end[0], &attr, &set), 0);
+		weft_check(w.end[0]);
+		for (uint32_t p = 0; !weft_path_info(w.end[0], set, p, &info); p++) {
+			CHECK_EQ(info.ev, evs[p]);
+			CHECK_EQ(info.port, ports[p]);
+			CHECK_EQ(info.state, WEFT_PATH_GOOD);
+			got[info.port] += info.active;
+		}
+		for (int p = 0; p < 3; p++)
+			CHECK_EQ(got[p], rows[i].per_plane[p]);
+		CHECK_EQ(w.end[0]->sets[set].active_min, rows[i].floor);
+		CHECK_EQ(weft_pathset_close(w.end[0], set), 0);
+		CHECK_EQ(weft_pathset_close(w.end[0], set), WEFT_ENOENT);
+	}
+	world_close(&w);
+}
+
+TEST(weft_path_mark__the_controllers_word_moves_paths)
+{
+	struct world w = { 0 };
+	struct weft_path_info info;
+
+	hand_open(&w, 32, 16);
+	struct weft_endpoint *ep = w.end[0];
+
+	CHECK_EQ(weft_path_info(ep, w.set[0], 0, &info), 0);
+	CHECK(info.active);
+	static const struct {
+		enum weft_path_state to;
+		int want;
+		uint8_t state;
+		bool active;
+	} rows[] = {
+		{ WEFT_PATH_SKIP, WEFT_EINVAL, WEFT_PATH_GOOD, true },
+		{ WEFT_PATH_EMPTY, WEFT_EINVAL, WEFT_PATH_GOOD, true },
+		{ WEFT_PATH_DENIED, 0, WEFT_PATH_DENIED, false },
+		{ WEFT_PATH_ASSUMED_BAD, 0, WEFT_PATH_DENIED, false },
+		{ WEFT_PATH_GOOD, 0, WEFT_PATH_GOOD, false }, /* its backup holds the place */
+	};
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		CHECK_EQ(weft_path_mark(ep, w.set[0], info.ev, rows[i].to, w.now), rows[i].want);
+		weft_check(ep);
+		CHECK_EQ(weft_path_info(ep, w.set[0], 0, &info), 0);
+		CHECK_EQ(info.state, rows[i].state);
+		CHECK_EQ(info.active, rows[i].active);
+	}
+	CHECK_EQ(weft_path_mark(ep, w.set[0], 0xdeadbeef, WEFT_PATH_GOOD, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_path_mark(ep, 3, info.ev, WEFT_PATH_GOOD, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_path_info(ep, w.set[0], 32, &info), WEFT_ENOENT);
+	world_close(&w);
+}
+
+TEST(weft_port_mark__down_moves_what_was_under_way_at_once)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[32], again[8];
+	struct weft_set_info info;
+
+	hand_open(&w, 64, 64);
+	world_write(&w, 0, 1, 0, 1u << 20);
+	CHECK_EQ(hand_out(&w, 0, pkts, 32), 32);
+	CHECK_EQ(weft_port_mark(w.end[0], 8, false, w.now), WEFT_EINVAL);
+	CHECK_EQ(weft_port_mark(w.end[0], 3, false, w.now), 0);
+	weft_check(w.end[0]);
+	CHECK_EQ(weft_stats(w.end[0])->lost_port, 4);
+	CHECK_EQ(weft_set_info(w.end[0], w.set[0], &info), 0);
+	CHECK_EQ(info.own_ports, 0xf7);
+	CHECK_EQ(info.suspect_planes, 1u << 3);
+	CHECK_EQ(info.active, 56);
+	/* The announcement goes first, then the four, oldest first, on other planes. */
+	CHECK_EQ(hand_out(&w, 0, again, 5), 5);
+	CHECK_EQ(again[0].op, WEFT_OP_EP_REQUEST);
+	CHECK_EQ(again[0].ep.port_mask, 0xf7);
+	for (uint32_t i = 0, n = 1; i < 32; i++) {
+		if (pkts[i].port != 3)
+			continue;
+		CHECK_EQ(again[n].psn, pkts[i].psn);
+		CHECK(again[n].flags & WEFT_BTH_RTX);
+		CHECK(again[n++].port != 3);
+	}
+	CHECK_EQ(weft_set_info(w.end[0], 3, &info), WEFT_ENOENT);
+	world_close(&w);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+static struct pathset *set_of(struct world *w)
+{
+	return &w->end[0]->sets[w->set[0]];
+}
+
+static uint32_t pick(struct world *w, uint32_t ports)
+{
+	return pathset_pick(w->end[0], set_of(w), ports, PATH_NONE);
+}
+
+TEST(pathset_pick__planes_take_turns_and_paths_come_once_per_pass)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 64, 48); /* 6 of 8 per plane */
+	for (uint32_t pass = 0; pass < 50; pass++) {
+		uint8_t seen[64] = { 0 };
+
+		for (uint32_t i = 0; i < 48; i++) {
+			uint32_t index = pick(&w, UINT32_MAX);
+
+			CHECK_EQ(set_of(&w)->path[index].plane, (i + 1) % 8);
+			seen[index]++;
+		}
+		for (uint32_t i = 0; i < 64; i++)
+			CHECK_EQ(seen[i], pathset_is_active(set_of(&w), i));
+	}
+	weft_check(w.end[0]);
+	world_close(&w);
+}
+
+TEST(pathset_pick__a_marked_path_loses_one_turn)
+{
+	struct world w = { 0 };
+	uint32_t count[16] = { 0 };
+
+	hand_open(&w, 16, 16);
+	path_on_mark(w.end[0], w.set[0], 5, w.now);
+	path_on_mark(w.end[0], w.set[0], 5, w.now); /* a second mark costs nothing more */
+	for (uint32_t i = 0; i < 199; i++)
+		count[pick(&w, 1u << 5)]++;
+	CHECK_EQ(set_of(&w)->path[5].state, WEFT_PATH_GOOD);
+	CHECK_EQ(count[5], 99);
+	CHECK_EQ(count[5 + 8], 100); /* its neighbour: the plane's share stays what it was */
+	world_close(&w);
+}
+
+TEST(pathset_pick__takes_only_free_usable_ports)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t i = 0; i < 20; i++)
+		CHECK_EQ(set_of(&w)->path[pick(&w, 1u << 6)].plane, 6);
+	CHECK_EQ(pick(&w, 0), PATH_NONE);
+	CHECK_EQ(pick(&w, 1u << 9), PATH_NONE);
+	set_of(&w)->peer_ports = ~(1u << 6);
+	CHECK_EQ(pick(&w, 1u << 6), PATH_NONE);
+	for (uint32_t i = 0; i < 50; i++)
+		CHECK(pathset_pick(w.end[0], set_of(&w), 1u << 2, 2) != 2);
+	world_close(&w);
+}
+
+TEST(pathset_pick__something_bad_is_better_than_nothing_but_denied_is_not)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t p = 0; p < 8; p++)
+		pathset_empty_plane(w.end[0], w.set[0], p, w.now);
+	weft_check(w.end[0]);
+	CHECK(pick(&w, UINT32_MAX) != PATH_NONE);
+	for (uint32_t i = 0; i < 16; i++)
+		if (i != 11)
+			CHECK_EQ(weft_path_mark(w.end[0], w.set[0], set_of(&w)->path[i].ev,
+						WEFT_PATH_DENIED, w.now), 0);
+	for (uint32_t i = 0; i < 20; i++)
+		CHECK_EQ(pick(&w, UINT32_MAX), 11);
+	CHECK_EQ(weft_path_mark(w.end[0], w.set[0], set_of(&w)->path[11].ev, WEFT_PATH_DENIED,
+				w.now), 0);
+	CHECK_EQ(pick(&w, UINT32_MAX), PATH_NONE);
+	world_close(&w);
+}
+
+TEST(pathset_reply__goes_back_by_the_plane_of_the_question)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t port = 0; port < 8; port++) {
+		uint32_t index = pathset_reply(w.end[0], set_of(&w), port, UINT32_MAX);
+
+		CHECK_EQ(set_of(&w)->path[index].plane, port);
+		path_retire(w.end[0], w.set[0], index, true, w.now);
+		uint32_t next = pathset_reply(w.end[0], set_of(&w), port, UINT32_MAX);
+
+		CHECK(next != index); /* a retired one answers no longer */
+		CHECK_EQ(set_of(&w)->path[next].plane, port);
+	}
+	pathset_empty_plane(w.end[0], w.set[0], 4, w.now);
+	CHECK(set_of(&w)->path[pathset_reply(w.end[0], set_of(&w), 4, UINT32_MAX)].plane != 4);
+	CHECK_EQ(pathset_reply(w.end[0], set_of(&w), 4, 1u << 4), PATH_NONE);
+	world_close(&w);
+}
+
+TEST(pathset_find__knows_every_ev_of_the_set)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t i = 0; i < 16; i++)
+		CHECK_EQ(pathset_find(set_of(&w), set_of(&w)->path[i].ev), i);
+	CHECK_EQ(pathset_find(set_of(&w), 0xdeadbeef), PATH_NONE);
+	world_close(&w);
+}

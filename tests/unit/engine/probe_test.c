@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+/* Answers to the first port announcements that are lost; -1: nothing is. */
+static int drop_announcements;
+static uint32_t dead_ev;
+
+static bool some_die(struct world *w, int from, struct weft_pkt *pkt)
+{
+	(void)w;
+	if (pkt->op == WEFT_OP_EP_REQUEST && pkt->ep.op == WEFT_EP_PORT_STATUS && from == 0 &&
+	    drop_announcements > 0)
+		return drop_announcements--;
+	return from == 0 && pkt->ev == dead_ev;
+}
+
+static uint8_t state_of(struct world *w, uint32_t ev)
+{
+	return hand_path(w, 0, ev)->state;
+}
+
+TEST(probe_on_timer__a_bad_path_returns_after_three_answers)
+{
+	struct world w = { .check = true };
+
+	hand_open(&w, 16, 16);
+	uint32_t ev = 2u << 11;
+	uint64_t start = w.now;
+
+	CHECK_EQ(weft_path_mark(w.end[0], w.set[0], ev, WEFT_PATH_ASSUMED_BAD, w.now), 0);
+	world_run_until(&w, start + 900000);
+	CHECK_EQ(state_of(&w, ev), WEFT_PATH_ASSUMED_BAD);
+	world_run_until(&w, start + 2000000);
+	CHECK_EQ(state_of(&w, ev), WEFT_PATH_GOOD);
+	CHECK_EQ(weft_stats(w.end[0])->tx_ep_request, w.config.proof_answers + 1);
+	CHECK_EQ(weft_stats(w.end[1])->rx_ep_request, w.config.proof_answers + 1);
+	CHECK_EQ(weft_stats(w.end[0])->paths_revived, 1);
+	CHECK_EQ(weft_next_timeout(w.end[0]), WEFT_NEVER); /* idle costs nothing */
+	world_close(&w);
+}
+
+TEST(probe_on_timer__a_dead_path_is_asked_ever_less_often)
+{
+	struct world w = { .check = true, .fault = some_die };
+	uint64_t asked[3];
+
+	hand_open(&w, 16, 16);
+	dead_ev = 2u << 11;
+	drop_announcements = -1;
+	CHECK_EQ(weft_path_mark(w.end[0], w.set[0], dead_ev, WEFT_PATH_ASSUMED_BAD, w.now), 0);
+	for (int i = 0; i < 3; i++) {
+		world_run_until(&w, w.now + 100000000);
+		asked[i] = weft_stats(w.end[0])->tx_ep_request;
+	}
+	CHECK_EQ(state_of(&w, dead_ev), WEFT_PATH_ASSUMED_BAD);
+	CHECK(asked[0] >= 14 && asked[0] <= 24); /* 50 us doubling to 10 ms */
+	CHECK(asked[2] - asked[1] >= 9 && asked[2] - asked[1] <= 11);
+	dead_ev = UINT32_MAX;
+	world_run_until(&w, w.now + 30000000);
+	CHECK_EQ(state_of(&w, 2u << 11), WEFT_PATH_GOOD);
+	world_close(&w);
+}
+
+TEST(probe_tell_ports__repeats_until_answered)
+{
+	struct world w = { .check = true, .fault = some_die };
+	struct weft_set_info info;
+
+	hand_open(&w, 16, 16);
+	dead_ev = UINT32_MAX;
+	drop_announcements = 6;
+	CHECK_EQ(weft_port_mark(w.end[0], 5, false, w.now), 0);
+	world_run_until(&w, w.now + 10000000);
+	CHECK_EQ(drop_announcements, 0);
+	CHECK_EQ(weft_stats(w.end[0])->tx_ep_request, 7);
+	CHECK_EQ(weft_set_info(w.end[1], w.set[1], &info), 0);
+	CHECK_EQ(info.peer_ports & 0xff, 0xdf);
+	CHECK_EQ(info.suspect_planes, 1u << 5);
+	CHECK_EQ(weft_next_timeout(w.end[0]), WEFT_NEVER);
+	world_close(&w);
+}
+
+TEST(probe_on_request__answers_strangers_and_tells_them_nothing)
+{
+	struct world w = { 0 };
+	struct weft_pkt answer, request = {
+		.op = WEFT_OP_EP_REQUEST, .peer = 99, .dqpn = WEFT_EP_QPN, .psn = 0x1234,
+		.ev = 0x777, .port = 2, .ep = { .op = WEFT_EP_PORT_STATUS, .ts = 55 },
+	};
+	struct weft_place place;
+	struct weft_set_info info;
+
+	hand_open(&w, 16, 16);
+	weft_input(w.end[0], &request, 1, w.now, &place);
+	CHECK_EQ(hand_out(&w, 0, &answer, 1), 1);
+	CHECK_EQ(answer.op, WEFT_OP_EP_RESPONSE);
+	CHECK_EQ(answer.peer, 99);
+	CHECK_EQ(answer.psn, 0x1234);
+	CHECK_EQ(answer.ev, 0x777);
+	CHECK_EQ(answer.port, 2);
+	CHECK_EQ(answer.ep.ts, 55);
+	CHECK_EQ(weft_set_info(w.end[0], w.set[0], &info), 0);
+	CHECK_EQ(info.peer_ports, UINT32_MAX); /* not its peer: its ports mean nothing */
+	world_close(&w);
+}
+
+TEST(probe_on_response__takes_only_the_peers_answer_to_an_open_request)
+{
+	struct world w = { 0 };
+	struct weft_probe_done done;
+	struct weft_pkt request;
+
+	hand_open(&w, 16, 16);
+	CHECK_EQ(weft_post_probe(w.end[0], w.set[0], 1u << 11, 77, w.now), 0);
+	CHECK_EQ(weft_post_probe(w.end[0], w.set[0], 12345, 77, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_post_probe(w.end[0], 9, 1u << 11, 77, w.now), WEFT_ENOENT);
+	REQUIRE(hand_out(&w, 0, &request, 1) == 1);
+	w.now += 13000;
+	struct weft_pkt answer = request;
+	struct weft_place place;
+
+	answer.op = WEFT_OP_EP_RESPONSE;
+	answer.psn = request.psn + 64; /* the same slot, another request */
+	answer.peer = 7;
+	weft_input(w.end[0], &answer, 1, w.now, &place);
+	answer.psn = request.psn;
+	answer.peer = 8;
+	weft_input(w.end[0], &answer, 1, w.now, &place);
+	CHECK_EQ(weft_poll_probe(w.end[0], &done, 1), 0);
+	CHECK_EQ(hand_drops(&w, 0, WEFT_DROP_UNKNOWN_REQUEST), 2);
+	answer.peer = 7;
+	weft_input(w.end[0], &answer, 1, w.now, &place);
+	CHECK_EQ(weft_poll_probe(w.end[0], &done, 1), 1);
+	CHECK_EQ(done.rtt_ns, 13000);
+	CHECK_EQ(done.cookie, 77);
+	CHECK_EQ(done.ev, 1u << 11);
+	weft_input(w.end[0], &answer, 1, w.now, &place);
+	CHECK_EQ(hand_drops(&w, 0, WEFT_DROP_UNKNOWN_REQUEST), 3);
+	world_close(&w);
+}
+
+TEST(probe_requests_timer__silence_is_reported_as_no_answer)
+{
+	struct world w = { 0 };
+	struct weft_probe_done done;
+	struct weft_pkt pkt;
+
+	hand_open(&w, 16, 16);
+	CHECK_EQ(weft_post_probe(w.end[0], w.set[0], 1u << 11, 5, w.now), 0);
+	CHECK_EQ(hand_out(&w, 0, &pkt, 1), 1);
+	w.now = weft_next_timeout(w.end[0]);
+	CHECK_EQ(hand_out(&w, 0, &pkt, 1), 0);
+	CHECK_EQ(weft_poll_probe(w.end[0], &done, 1), 1);
+	CHECK_EQ(done.cookie, 5);
+	CHECK_EQ(done.rtt_ns, 0);
+	world_close(&w);
+}
