@@ -54,7 +54,7 @@ static bool is_never_sent(uint8_t op, const struct weft_wire_field *field)
 	if (in_bth)
 		return field->bit >= 8 && field->bit < 16 && strcmp(field->name, "padcnt");
 	return !strcmp(field->name, "nxt") || !strcmp(field->name, "tsr") ||
-		!strcmp(field->name, "vendor_info");
+	       !strcmp(field->name, "vendor_info");
 }
 
 static void check_layout(uint8_t op)

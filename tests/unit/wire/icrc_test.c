@@ -178,11 +178,13 @@ TEST(weft_icrc_check__notices_every_flipped_bit_it_covers)
 
 TEST(weft_icrc_check__refuses_what_is_too_short_to_have_one)
 {
-	uint8_t datagram[16] = { 0 };
+	uint8_t datagram[12 + WEFT_WIRE_TAIL_MAX] = { 0 };
 	struct weft_flow flow = flow_v6();
 
-	for (size_t bytes = 0; bytes < sizeof(datagram); bytes++)
+	for (size_t bytes = 0; bytes < 16; bytes++)
 		CHECK(!weft_icrc_check(crc_bitwise, &flow, datagram, bytes));
+	CHECK_EQ(weft_icrc_seal(crc_bitwise, &flow, datagram, 12, NULL, 0, datagram + 12), 4);
+	CHECK(weft_icrc_check(crc_bitwise, &flow, datagram, 16));
 }
 
 TEST(weft_flow_is_ipv4__wants_both_ends_mapped)

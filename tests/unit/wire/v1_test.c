@@ -282,6 +282,9 @@ TEST(weft_wire_decode__points_at_the_bad_field)
 	} rows[] = {
 		{ WEFT_OP_WRITE_ONLY, 1, 0x31, WEFT_DROP_BAD_TVER, 12 },
 		{ WEFT_OP_SACK, 1, 0x0f, WEFT_DROP_BAD_TVER, 12 },
+		{ WEFT_OP_SACK, 1, 0x08, WEFT_DROP_BAD_TVER, 12 },
+		{ WEFT_OP_SACK, 1, 0x20, WEFT_DROP_BAD_FIELD, 10 },
+		{ WEFT_OP_PROBE, 27, 0x09, WEFT_DROP_BAD_FIELD, 8 * 27 + 4 },
 		{ WEFT_OP_SACK, 2, 0x7e, WEFT_DROP_BAD_FIELD, 16 }, /* P_Key */
 		{ WEFT_OP_SACK, 1, 0x10, WEFT_DROP_BAD_FIELD, 10 }, /* PadCnt, no payload */
 		{ WEFT_OP_SACK, 13, 0x60, WEFT_DROP_BAD_FIELD, 8 * 13 + 1 },  /* M = 3 */

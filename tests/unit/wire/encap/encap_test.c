@@ -93,6 +93,25 @@ TEST(weft_encap_parse__checks_udp)
 	}
 }
 
+TEST(weft_encap_parse__wants_a_whole_udp_header)
+{
+	struct weft_encap encap = encap_of(WEFT_ENCAP_STEV, false);
+	uint8_t frame[WEFT_ENCAP_BYTES_MAX];
+	struct weft_arrival arrival;
+	struct weft_wire_fault fault;
+	size_t at = weft_encap_put(&encap, &WEFT_DSCP_DEFAULT, WEFT_CLASS_DATA, 1, 0, frame);
+
+	REQUIRE(weft_encap_parse(frame, at, WEFT_ENCAP_STEV, &WEFT_DSCP_DEFAULT, &arrival, &fault));
+	CHECK_EQ(arrival.datagram_bytes, 0);
+	for (uint8_t bytes = 0; bytes < 8; bytes++) {
+		frame[5] = bytes;
+		CHECK(!weft_encap_parse(
+			frame, at, WEFT_ENCAP_STEV, &WEFT_DSCP_DEFAULT, &arrival, &fault));
+		CHECK_EQ(fault.drop, WEFT_DROP_TRUNCATED);
+		CHECK_EQ(fault.bit, 8 * (40 + bytes));
+	}
+}
+
 TEST(weft_encap_put__asserts_on_what_cannot_be_sent)
 {
 	struct weft_encap encap = encap_of(WEFT_ENCAP_STEV, true); /* IPv4 has no flow label */

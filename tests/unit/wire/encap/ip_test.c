@@ -47,6 +47,7 @@ TEST(ip_get__refuses_what_no_fabric_port_sends)
 		enum weft_drop drop;
 		unsigned bit;
 	} rows[] = {
+		{ 0, 0x4d, WEFT_DROP_BAD_FIELD, 800 + 4 },
 		{ 0, 0x46, WEFT_DROP_BAD_FIELD, 800 + 4 }, /* options */
 		{ 0, 0x55, WEFT_DROP_NOT_MRC, 800 },       /* version 5 */
 		{ 6, 0x20, WEFT_DROP_BAD_FIELD, 848 },     /* a first fragment */
@@ -64,6 +65,21 @@ TEST(ip_get__refuses_what_no_fabric_port_sends)
 		CHECK_EQ(fault.drop, rows[i].drop);
 		CHECK_EQ(fault.bit, rows[i].bit);
 	}
+}
+
+TEST(ip_get__takes_a_header_with_nothing_behind_it)
+{
+	static const uint8_t src[16] = { 0xfd }, dst[16] = { 0xfc };
+	struct weft_wire_fault fault;
+	struct ip_view view;
+	uint8_t frame[40];
+
+	ipv6_put(frame, src, dst, 0, NEXT_UDP, 0, 0, 64);
+	REQUIRE(ip_get(frame, 40, 0, false, &view, &fault));
+	CHECK_EQ(view.body_bytes, 0);
+	ipv4_put(frame, &v4, 0, 0, 64);
+	REQUIRE(ip_get(frame, 20, 0, false, &view, &fault));
+	CHECK_EQ(view.body_bytes, 0);
 }
 
 TEST(ip_get__refuses_ipv4_in_ipv6_clothes)
