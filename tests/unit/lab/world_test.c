@@ -20,6 +20,7 @@ static void check_every_path(const char *text)
 TEST(world_open__delivers_every_ev_of_every_pair)
 {
 	check_every_path(TWO_PLANES);
+	check_every_path("name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n");
 	check_every_path(PARALLEL);
 	check_every_path(TWO_PLANES "overrides: [{link: p1.t0-0:t1-1, cabled: false}]\n");
 	check_every_path("name: one\nplanes: 2\nt0s: 1\nhosts: [alpha, beta, gamma]\n"
