@@ -40,7 +40,10 @@ struct flow {
 
 struct loop {
 	struct weft_cc_config config;
-	uint64_t bdp_bytes, busy_ps, now_ps, tx_ps, noise_ps;
+	uint64_t bdp_bytes, busy_ps, now_ps, tx_ps;
+	uint64_t noise_ps;      /* answers come up to so much later */
+	uint64_t stall_ps;      /* for so long out of every 10 ms no answer is heard */
+	unsigned lose_permille; /* at random, without a mark and without a trim */
 	unsigned n;
 	struct flow flows[FLOWS_MAX];
 	struct packet acks[RING], nacks[RING];
@@ -93,7 +96,8 @@ static void arrive(struct loop *l, struct packet p)
 
 	l->arrivals++;
 	l->queue_sum_ps += l->busy_ps > l->now_ps ? l->busy_ps - l->now_ps : 0;
-	if (depth > l->bdp_bytes * (l->config.trimming ? 1 : 5)) {
+	if (depth > l->bdp_bytes * (l->config.trimming ? 1 : 5) ||
+		weft_rng_chance(&l->rng, l->lose_permille, 1000)) {
 		/* A trimmed header overtakes the queue; a lost packet is missed after a while. */
 		p.back_ps = l->now_ps + (l->config.trimming ? base_ps : 8 * base_ps);
 		push(l->nacks, &l->nack_tail, l->nack_head, p);
@@ -105,6 +109,8 @@ static void arrive(struct loop *l, struct packet p)
 	l->busy_ps = WEFT_MAX(l->busy_ps, l->now_ps) + l->tx_ps;
 	l->queue_max_ps = WEFT_MAX(l->queue_max_ps, l->busy_ps - l->now_ps);
 	p.back_ps = l->busy_ps + base_ps - l->tx_ps;
+	if (p.back_ps % (10 * MS) < l->stall_ps)
+		p.back_ps += l->stall_ps - p.back_ps % (10 * MS);
 	if (l->noise_ps) /* a busy CPU at either end: later, never reordered */
 		p.back_ps += weft_rng_below(&l->rng, l->noise_ps);
 	if (l->ack_tail != l->ack_head)
@@ -373,4 +379,40 @@ TEST(loop__comes_back_after_noise)
 	run(l, 600 * MS);
 	print_row(l, "after the noise");
 	CHECK(utilisation(l) >= 0.99);
+}
+
+/* A bad link in one of the planes: every loss costs the window its own size, and no more. */
+TEST(loop__random_loss_costs_what_is_lost)
+{
+	static const struct {
+		uint64_t rate_bps;
+		uint32_t base_ns;
+	} rows[] = { { UINT64_C(800000000000), 12000 }, { UINT64_C(8000000000), 200000 } };
+
+	for (size_t r = 0; r < WEFT_COUNT(rows); r++) {
+		struct loop *l = loop_open(1, rows[r].rate_bps, rows[r].base_ns, false);
+		uint64_t rtt_ps = rows[r].base_ns * UINT64_C(1000);
+
+		l->lose_permille = 10;
+		run(l, 100 * rtt_ps);
+		count_from_here(l);
+		run(l, 600 * rtt_ps);
+		print_row(l, "1 % lost");
+		CHECK(utilisation(l) >= 0.97 * 0.99);
+	}
+}
+
+/* A process that does not get its CPU: 15 round trips of nothing, then all answers at once. */
+TEST(loop__a_stall_costs_no_more_than_itself)
+{
+	for (unsigned n = 1; n <= 4; n *= 2) {
+		struct loop *l = loop_open(n, UINT64_C(8000000000), 200000, false);
+
+		l->stall_ps = 3 * MS;
+		run(l, 50 * MS);
+		count_from_here(l);
+		run(l, 1050 * MS);
+		print_row(l, "stalls of 3 ms in 10");
+		CHECK(utilisation(l) >= 0.7);
+	}
 }
