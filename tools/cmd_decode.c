@@ -18,7 +18,7 @@
 
 struct arguments {
 	struct dissect_config config;
-	const char *path;
+	const char *path, *fabric;
 	bool human, fields, all;
 };
 
@@ -50,6 +50,9 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'a':
 		a->all = true;
+		return 0;
+	case 'f':
+		a->fabric = arg;
 		return 0;
 	case 'v':
 		a->fields = true;
@@ -116,6 +119,8 @@ int cmd_decode(int argc, char **argv)
 {
 	static const struct argp_option options[] = {
 		{ "all", 'a', NULL, 0, "show what is not MRC, too", 0 },
+		{ "fabric", 'f', "FILE", 0, "name hosts, planes and uplinks by this fabric file",
+			0 },
 		{ "fields", 'v', NULL, 0, "for people, with every header field", 0 },
 		{ "human", 'H', NULL, 0, "for people: a line per packet", 0 },
 		{ "plain", 'e', "KIND", 0,
@@ -133,15 +138,20 @@ int cmd_decode(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
-	struct capture *capture = capture_open(a.path ? a.path : "-", error);
+	struct weft_topo *topo = NULL;
+	struct capture *capture = NULL;
+	uint64_t bad = 1;
 
-	if (!capture) {
+	if (!a.fabric || !weft_topo_open(&topo, a.fabric, error, sizeof(error)))
+		capture = capture_open(a.path ? a.path : "-", error);
+	if (capture) {
+		a.config.topo = topo;
+		term_open(&term, stdout);
+		bad = tell_all(capture, &a, &term);
+	} else {
 		fprintf(stderr, "%s\n", error);
-		return EXIT_FAILED;
 	}
-	term_open(&term, stdout);
-	uint64_t bad = tell_all(capture, &a, &term);
-
 	capture_close(capture);
+	weft_topo_close(topo);
 	return bad ? EXIT_FAILED : EXIT_OK;
 }

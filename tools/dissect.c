@@ -102,6 +102,19 @@ static void read_datagram(
 	d->fault.bit = (uint32_t)(8 * (d->bth_at + n - WEFT_WIRE_ICRC_BYTES));
 }
 
+/* A host's name, and the plane and the uplink that its EV means, by the fabric file. */
+static void find_place(const struct weft_topo *topo, struct dissection *d)
+{
+	uint32_t host, plane;
+
+	if (!topo || !weft_topo_host_find(topo, d->outside.flow.src, &host, &plane))
+		return;
+	d->has_place = true;
+	d->plane = weft_ev_plane(d->outside.ev);
+	d->uplink = weft_ev_uplink(d->outside.ev);
+	weft_topo_node_name(topo, host, d->from, sizeof(d->from));
+}
+
 void dissect_frame(const struct dissect_config *config, const struct capture_frame *frame,
 	struct dissection *d)
 {
@@ -131,6 +144,7 @@ void dissect_frame(const struct dissect_config *config, const struct capture_fra
 	d->bth_at = (size_t)(d->outside.datagram - bytes);
 	read_datagram(
 		d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, cut_by_capture, d);
+	find_place(config->topo, d);
 	if (!is_ours(config, d->outside.flow.dst_port)) {
 		d->what = DISSECT_OTHER;
 		d->fault.drop = WEFT_DROP_NOT_MRC;

@@ -12,12 +12,14 @@
 
 #include <weft/wire.h>
 
+#include <weft/topo.h>
 #include <jansson.h>
 
 struct dissect_config {
 	uint16_t port;              /* 0: 4791 and 4971 */
 	enum weft_encap_kind plain; /* how to read IPv6 without an outer header */
 	struct weft_dscp dscp;
+	const struct weft_topo *topo; /* NULL: no names */
 };
 
 enum dissect_what {
@@ -42,8 +44,11 @@ struct dissection {
 	struct weft_pkt pkt;
 	struct weft_wire_fault fault; /* of a drop; bit counts from the frame's first byte */
 	enum dissect_icrc icrc;
-	unsigned hops_to_go; /* native uSID, seen before it arrived */
-	size_t bth_at;       /* in the frame; valid with has_outside, or a bare datagram */
+	unsigned hops_to_go;    /* native uSID, seen before it arrived */
+	bool has_place;         /* the fabric file knows the sender: */
+	uint32_t plane, uplink; /* what the EV stands for there */
+	char from[WEFT_TOPO_NAME_BYTES];
+	size_t bth_at; /* in the frame; valid with has_outside, or a bare datagram */
 };
 
 /* d points into the frame, or into a buffer that the next call reuses. */

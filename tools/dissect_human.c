@@ -128,7 +128,10 @@ static void print_packet(struct term *term, const struct dissection *d)
 	fprintf(out, " qp 0x%06x  psn %8u  ", pkt->dqpn, pkt->psn);
 	if (d->has_outside) {
 		fprintf(out, "ev 0x%08x  ", d->outside.ev);
-		print_ends(out, &d->outside);
+		if (d->has_place)
+			fprintf(out, "%s plane %u uplink %u  ", d->from, d->plane, d->uplink);
+		else
+			print_ends(out, &d->outside);
 	}
 	print_mark(term, pkt->mark);
 	print_body(out, pkt);

@@ -74,6 +74,11 @@ static void tell_outside(json_t *o, const struct dissection *d)
 		set_int(o, "segments_left", a->segments_left);
 	if (d->hops_to_go)
 		set_int(o, "hops_to_go", d->hops_to_go);
+	if (!d->has_place)
+		return;
+	set_text(o, "from", d->from);
+	set_int(o, "plane", d->plane);
+	set_int(o, "uplink", d->uplink);
 }
 
 static void tell_write(json_t *o, const struct weft_pkt *pkt)

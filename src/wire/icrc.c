@@ -7,8 +7,9 @@
  * with every field that routers rewrite set to ones, BTH with byte 4 set to ones, and all that
  * follows up to the end of the padding; stored lowest byte first.  With SRv6 the *inner* IP header
  * counts.  With native uSIDs the one IP header has a destination that shrinks at every hop, so the
- * sender computes over the address that will be left on arrival: it knows it, the receiver sees
- * it, and a packet that ends at the wrong host fails the check.
+ * sender computes over the address that will be left on arrival: it knows it, and the receiver
+ * sees it.  That address need not be unique in the fabric (a host's uSID is its T0's affair), so
+ * whether a packet has come to the right host is for source address and QPN to tell.
  *
  * Since UDP checksums are off (a sender's kernel would sum the first destination), this is the only
  * guard of the payload.  The CRC itself is the caller's: a freestanding room

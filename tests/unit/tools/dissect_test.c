@@ -116,6 +116,31 @@ TEST(dissect_frame__takes_a_bare_datagram)
 	CHECK_STR(dissect_icrc_name(d.icrc), "unknown");
 }
 
+TEST(dissect_frame__names_the_sender_by_the_fabric_file)
+{
+	static const char text[] = "name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n";
+	struct dissect_config named = config;
+	struct weft_encap encap = native();
+	struct weft_topo *topo;
+	char error[256];
+
+	REQUIRE(!weft_topo_open_text(&topo, text, strlen(text), "test", error, sizeof(error)));
+	weft_topo_host_addr(topo, 1, 3, encap.flow.src);
+	named.topo = topo;
+	make_frame(&encap, 0);
+	dissect_frame(&named, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_PACKET);
+	REQUIRE(d.has_place);
+	CHECK_STR(d.from, "h1");
+	CHECK_EQ(d.plane, 3);
+	CHECK_EQ(d.uplink, 1);
+	encap.flow.src[0] ^= 1;
+	make_frame(&encap, 0);
+	dissect_frame(&named, &frame, &d);
+	CHECK(!d.has_place);
+	weft_topo_close(topo);
+}
+
 TEST(dissect_field__names_bits_everywhere)
 {
 	static const struct {
