@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_NET_H
+#define WEFT_NET_H
+/*
+ * net - real ports, real time: what stands between an engine and the world.
+ *
+ *      weft_post_*, weft_poll                       a port: all planes of one NIC
+ *   app ------------------> +----------+  rx burst  +------------------------+
+ *                           | endpoint | <--------- |  udp    sockets        | ==> plane 0
+ *   clock ---- now -------> |    +     |            |  loop   virtual fabric | ==> plane 1
+ *                           |   pump   | ---------> |  (afxdp, shm: same     | ==> ...
+ *                           +----------+  tx burst  |   table of functions)  |
+ *                                                   +------------------------+
+ *
+ * Time     The pump takes its clock as a parameter and reads it once per step; clock.c is the
+ *          only file of the house that asks the operating system.
+ * Memory   Opening allocates, closing frees, nothing in between allocates.  A received packet's
+ *          payload lies in the port's buffers until the next rx burst; a sent packet's payload
+ *          stays in the application's memory and is not copied in user space.
+ * Threads  One thread per pump with its port and endpoint.
+ * Errors   Opening says what failed in one line of text.  What arrives broken is counted by
+ *          reason in the port's statistics and goes no further.
+ */
+#include <weft/engine.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_NET_BURST 128u    /* packets that one rx or tx call may carry */
+#define WEFT_NET_EVS_MAX 4096u /* EVs of one peer */
+
+/* ---- clock ---- */
+
+typedef uint64_t weft_clock_fn(void *arg);
+uint64_t weft_clock_now(void *arg);  /* monotonic ns, the same for all processes; arg unused */
+uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
+uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
+uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
+
+/* ---- port: the contract ---- */
+
+struct weft_port_stats {                      /* all only grow */
+	uint64_t rx_pkts, rx_bytes, rx_calls; /* accepted; UDP payload bytes */
+	uint64_t tx_pkts, tx_bytes, tx_calls; /* given to the network */
+	uint64_t tx_refused;                  /* the network said no; loss recovery repairs it */
+	uint64_t tx_no_path;                  /* no address for this (peer, EV) */
+	uint64_t tx_waits;                    /* a plane was full and had to be waited for */
+	uint64_t drops[WEFT_DROP_COUNT];      /* received, and dropped before the engine */
+};
+
+struct weft_port {
+	const struct weft_port_ops *ops;
+	uint32_t planes; /* bits 0 .. planes - 1 of every mask below */
+	struct weft_port_stats stats;
+};
+
+/*
+ * Every member required.  To add one: src/net/port/NAME.c with a `const struct weft_port_ops
+ * weft_port_NAME`, and one line in weft_port_all[] (src/net/port/table.c).
+ */
+struct weft_port_ops {
+	const char *name;
+	/* Up to max packets with envelope filled; payload valid until the next rx.  Never waits. */
+	size_t (*rx)(struct weft_port *port, struct weft_pkt pkts[], size_t max);
+	/* Takes all n, at most WEFT_NET_BURST: what the network does not take now waits inside,
+	 * and its plane leaves the mask of room() until it is gone. */
+	void (*tx)(struct weft_port *port, const struct weft_pkt pkts[], size_t n);
+	/* Planes that can take packets now; *max: how many packets the next tx should carry. */
+	uint32_t (*room)(struct weft_port *port, size_t *max);
+	/* Planes whose link is up.  Cheap: asked once per step. */
+	uint32_t (*carrier)(struct weft_port *port);
+	/* Returns when something arrived, a full plane has room again, a link changed, or max_ns
+	 * have passed.  May return early. */
+	void (*wait)(struct weft_port *port, uint64_t max_ns);
+	void (*close)(struct weft_port *port);
+};
+
+/* ---- port/udp: sockets, no privilege ---- */
+
+enum weft_udp_format {
+	/* Destination = the path: block | uSIDs | host | EV.  Switches shift it; what remains at
+	 * the receiver still names the EV.  Needs `local BLOCK:HOST::/48` routes (weft lab). */
+	WEFT_UDP_USID,
+	/* Destination = the peer's address on that plane; the EV's low half picks one of a few
+	 * source ports, and a network that balances by them (ECMP) does the rest.  Any network
+	 * will do, also a few plain interfaces and IPv4. */
+	WEFT_UDP_PLAIN,
+};
+
+#define WEFT_UDP_SRC_PORTS_MAX 16u
+
+/*
+ * Several endpoints share a host's addresses.  Each has a UDP port where it receives, the same on
+ * all planes, and source ports of its own, and tells its peers out of band.  A packet comes from
+ * a known (address, source port) or is dropped; it never reaches another process's endpoint.
+ */
+struct weft_udp_config {
+	enum weft_udp_format format;
+	uint32_t planes;
+	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane; IPv4 as ::ffff:a.b.c.d */
+	uint16_t udp_port;                /* where to receive; 0: any free one */
+	uint32_t src_ports;               /* PLAIN: how many, 0: 4; USID needs 1 */
+	uint32_t mtu_bytes;               /* payload of a full packet: sizes the buffers */
+	uint32_t sndbuf_bytes; /* of kernel memory per plane; 0: default.  Deep ones add delay */
+	uint32_t rcvbuf_bytes; /* of kernel memory, all planes together; 0: default */
+};
+
+/* 0, or -1 with one line in error. */
+int weft_udp_open(struct weft_port **port, const struct weft_udp_config *config, char *error,
+	size_t error_bytes);
+/* The ports that came out of it; src_port has room for WEFT_UDP_SRC_PORTS_MAX.  Returns their
+ * number. */
+uint32_t weft_udp_numbers(const struct weft_port *port, uint16_t *udp_port, uint16_t src_port[]);
+
+struct weft_udp_path {
+	uint32_t ev;
+	uint8_t dst[16];    /* uSID carrier, or the peer's address on the plane */
+	uint8_t arrive[16]; /* what is left of it at the receiver: the ICRC covers this one */
+};
+
+struct weft_udp_peer {
+	uint16_t udp_port;
+	uint16_t src_port[WEFT_UDP_SRC_PORTS_MAX];
+	uint32_t n_src_ports;
+	uint32_t addrs; /* one per plane */
+	uint8_t addr[WEFT_PORTS_MAX][16];
+	const struct weft_udp_path *paths; /* copied; every EV that may be used towards it */
+	uint32_t n_paths;                  /* <= WEFT_NET_EVS_MAX */
+};
+
+/* From now on this peer's packets are accepted, as from `peer`, a number of the caller's choice
+ * below WEFT_NET_PEERS_MAX.  -1: number taken, an address known already, or full. */
+#define WEFT_NET_PEERS_MAX 4096u
+int weft_udp_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+void weft_udp_peer_drop(struct weft_port *port, uint32_t peer);
+
+/* ---- pump: one endpoint, one port, one clock ---- */
+
+struct weft_pump;
+
+struct weft_pump_stats {
+	uint64_t steps, waits;
+	uint64_t placed_bytes; /* moved to where they belong */
+	uint64_t placed_at_ns; /* when last */
+	/* How much later than it asked for did the last step begin, counted from the end of the
+	 * wait before it, or from the beginning of the step before where that did not wait.  A
+	 * step's own work takes well under a millisecond; more than that was not ours. */
+	uint64_t late_ns;
+};
+
+struct weft_pump_config {
+	struct weft_endpoint *ep;
+	struct weft_port *port; /* stays the caller's to close, after the pump */
+	weft_clock_fn *clock;   /* NULL: weft_clock_now */
+	void *clock_arg;
+};
+
+int weft_pump_open(struct weft_pump **pump, const struct weft_pump_config *config);
+void weft_pump_close(struct weft_pump *pump); /* NULL is fine */
+/*
+ * One turn: receive a burst, place it, send what may leave.  Where nothing was to be done, waits
+ * for up to max_wait_ns (0: polls, for the lowest latency).  Returns the packets moved.
+ */
+size_t weft_pump_step(struct weft_pump *pump, uint64_t max_wait_ns);
+uint64_t weft_pump_now(const struct weft_pump *pump); /* "now" of the last step */
+const struct weft_pump_stats *weft_pump_stats(const struct weft_pump *pump);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_NET_H */

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_SESSION_H
+#define WEFT_SESSION_H
+/*
+ * session - an endpoint of this host, live, and connections set up out of band.
+ *
+ *   weft_live_open ---------- fabric file, addresses, port, engine, pump
+ *     server: weft_live_listen   weft_live_accept   weft_live_answer ----+--> struct weft_session:
+ *     client: weft_live_connect -----------------------------------------+    QPs in RTS, both ways
+ *
+ * MRC has no connection manager: peers agree beforehand on queue pair numbers, first PSNs,
+ * windows and addresses (Table 10-1 of the specification).  Here they do so over one short TCP
+ * connection, three lines of JSON: offer, answer, go.  The client tries the peer's addresses on
+ * all planes, so a dead plane does not keep two hosts from meeting; afterwards TCP is not needed
+ * any more and the queue pairs live as long as any plane does.
+ *
+ * Time     Set-up blocks, up to the given limit.  Everything after it is the pump's.
+ * Memory   Objects are opened and closed; app trees (jansson) belong to the session.
+ * Threads  One per struct weft_live.
+ * Errors   -1 and one line of text; what the peer sent wrong is told with the field's name.
+ */
+#include <weft/net.h>
+#include <weft/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct json_t; /* jansson */
+struct weft_live;
+struct weft_meeting; /* a client's offer that waits for an answer */
+
+#define WEFT_SESSION_QPS_MAX 256u
+#define WEFT_SESSION_TCP_PORT 18515
+
+struct weft_live_config {
+	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
+	 * Without a fabric file, planes lists own addresses, one per plane: "10.0.0.1,fd00::1". */
+	const char *fabric, *host, *planes;
+	struct weft_config
+		engine;      /* weft_live_defaults() fills it; ports and mtu follow the fabric */
+	const char *cc;      /* congestion control by name; NULL: NSCC */
+	uint32_t rtt_ns;     /* idle round trip of the longest path; 0: the fabric file's */
+	uint32_t paths;      /* EVs per connection; 0: all there are, at most 256 */
+	uint32_t timeout_ms; /* a peer silent for about this long ends a QP; 0: 4000 */
+	uint64_t rate_bps;   /* all planes together; 0: the fabric file's */
+	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
+};
+
+void weft_live_defaults(struct weft_live_config *config);
+int weft_live_open(struct weft_live **live, const struct weft_live_config *config, char *error,
+	size_t error_bytes);
+void weft_live_close(struct weft_live *live);
+struct weft_endpoint *weft_live_endpoint(struct weft_live *live);
+struct weft_port *weft_live_port(struct weft_live *live);
+struct weft_pump *weft_live_pump(struct weft_live *live);
+const struct weft_config *weft_live_engine(const struct weft_live *live);
+const char *weft_live_host(const struct weft_live *live);
+uint32_t weft_live_random(struct weft_live *live); /* for keys: from the operating system */
+
+struct weft_session {
+	uint32_t peer, pathset, n_qps;
+	struct weft_qp *qp[WEFT_SESSION_QPS_MAX];
+	uint32_t qpn[WEFT_SESSION_QPS_MAX];
+	char peer_host[32];
+	struct json_t *app; /* what the peer's application said */
+};
+
+/* Completion queue 0 takes everything.  tcp_port 0: WEFT_SESSION_TCP_PORT. */
+int weft_live_listen(struct weft_live *live, uint16_t tcp_port, char *error, size_t error_bytes);
+/* 1: a client came; 0: none within limit_ns; -1: one came and was refused (error says why). */
+int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meeting **meeting,
+	char *error, size_t error_bytes);
+const struct json_t *weft_meeting_app(const struct weft_meeting *meeting);
+/* Either of these ends the meeting.  app is not taken over. */
+int weft_live_answer(struct weft_meeting *meeting, struct json_t *app, struct weft_session *session,
+	char *error, size_t error_bytes);
+void weft_live_refuse(struct weft_meeting *meeting, const char *why);
+/* host: a name in the fabric file; without one an address or DNS name.  tcp_port as above. */
+int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_port, uint32_t n_qps,
+	struct json_t *app, uint64_t limit_ns, struct weft_session *session, char *error,
+	size_t error_bytes);
+/* Closes the queue pairs at once: whoever wants an orderly end polls for it first. */
+void weft_session_close(struct weft_live *live, struct weft_session *session);
+
+/*
+ * mail - short messages between the two ends of a session, over its queue pair 0, so that they
+ * arrive as long as any plane lives.  Each is a JSON tree, written into a slot of the other end's
+ * memory and announced by an immediate.  At most WEFT_MAIL_SLOTS / 2 may be on their way: question
+ * and answer, not a stream.  Whoever uses mail leaves queue pair 0 to it.
+ */
+#define WEFT_MAIL_SLOTS 8u
+#define WEFT_MAIL_BYTES 16384u /* of one message */
+#define WEFT_MAIL_ID                                                                               \
+	(UINT64_C(0x4d61) << 48) /* work and receive ids of mail begin with these bits */
+
+struct weft_mail {
+	struct weft_live *live;
+	struct weft_session *session;
+	uint8_t *memory; /* slots received into, then slots sent from */
+	uint64_t peer_va;
+	uint32_t rkey, peer_rkey, sent, unacked;
+};
+
+int weft_mail_open(struct weft_mail *mail, struct weft_live *live); /* -1: no room */
+/* Puts what the other end must know into the tree that goes to connect or answer. */
+void weft_mail_offer(const struct weft_mail *mail, struct json_t *app);
+/* -1: the peer's offer has no mail, or a wrong one. */
+int weft_mail_start(
+	struct weft_mail *mail, struct weft_session *session, char *error, size_t error_bytes);
+/* -1: too long, too many under way, or the queue pair is dead. */
+int weft_mail_send(struct weft_mail *mail, const struct json_t *message);
+/* Whether this completion was mail's.  *message: what came with it, the caller's to give back, or
+ * NULL. */
+bool weft_mail_take(struct weft_mail *mail, const struct weft_done *done, struct json_t **message);
+bool weft_mail_idle(const struct weft_mail *mail); /* all that was sent has been acknowledged */
+void weft_mail_close(struct weft_mail *mail);      /* after the session */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_SESSION_H */

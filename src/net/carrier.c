@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * carrier - which of our links are up, as the kernel knows it.
+ *
+ * A send into a link without carrier succeeds and the packet is gone, so nothing on the data path
+ * ever tells; rtnetlink does, about 0.1 ms after the fact.  One socket listens to the link group
+ * for all planes.  When the kernel says that it had to drop notices (ENOBUFS), everything is asked
+ * again.  A link counts as up while it is both switched on and running.
+ *
+ * The socket that asks is not the one that listens: a dump and a notice on one socket would have
+ * to be told apart by sequence numbers, and the listener must never wait.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define READ_BYTES 16384u
+
+struct carrier {
+	struct mnl_socket *listener;
+	uint32_t planes, up;
+	unsigned ifindex[WEFT_PORTS_MAX];
+	char buffer[READ_BYTES];
+};
+
+static int take_link(const struct nlmsghdr *message, void *data)
+{
+	struct carrier *carrier = data;
+	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
+
+	if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
+		return MNL_CB_OK;
+	for (uint32_t i = 0; i < carrier->planes; i++) {
+		bool is_up = message->nlmsg_type == RTM_NEWLINK && link->ifi_flags & IFF_UP &&
+			     link->ifi_flags & IFF_RUNNING;
+
+		if (carrier->ifindex[i] != (unsigned)link->ifi_index)
+			continue;
+		carrier->up = is_up ? carrier->up | 1u << i : carrier->up & ~(1u << i);
+	}
+	return MNL_CB_OK;
+}
+
+/* Asks for the state of all links; false: the kernel would not say. */
+static bool ask(struct carrier *carrier)
+{
+	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
+	int rc = -1;
+
+	if (!socket)
+		return false;
+	struct nlmsghdr *message = mnl_nlmsg_put_header(carrier->buffer);
+
+	message->nlmsg_type = RTM_GETLINK;
+	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	message->nlmsg_seq = 1;
+	mnl_nlmsg_put_extra_header(message, sizeof(struct ifinfomsg));
+	if (!mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) &&
+		mnl_socket_sendto(socket, message, message->nlmsg_len) > 0) {
+		unsigned portid = mnl_socket_get_portid(socket);
+
+		do {
+			ssize_t n = mnl_socket_recvfrom(socket, carrier->buffer, READ_BYTES);
+
+			rc = n < 0 ? -1
+				   : mnl_cb_run(carrier->buffer, (size_t)n, 1, portid, take_link,
+					     carrier);
+		} while (rc > MNL_CB_STOP);
+	}
+	mnl_socket_close(socket);
+	return rc >= 0;
+}
+
+struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes)
+{
+	struct carrier *carrier = calloc(1, sizeof(*carrier));
+
+	WEFT_ASSERT(planes <= WEFT_PORTS_MAX);
+	if (!carrier) {
+		snprintf(error, bytes, "no memory to watch links");
+		return NULL;
+	}
+	carrier->planes = planes;
+	memcpy(carrier->ifindex, ifindex, planes * sizeof(ifindex[0]));
+	carrier->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	/* Listen first, ask afterwards: what changes in between is told twice, not never. */
+	if (!carrier->listener ||
+		mnl_socket_bind(carrier->listener, RTMGRP_LINK, MNL_SOCKET_AUTOPID) ||
+		!ask(carrier)) {
+		snprintf(error, bytes, "cannot watch links by rtnetlink: %s", strerror(errno));
+		carrier_close(carrier);
+		return NULL;
+	}
+	return carrier;
+}
+
+void carrier_close(struct carrier *carrier)
+{
+	if (!carrier)
+		return;
+	if (carrier->listener)
+		mnl_socket_close(carrier->listener);
+	free(carrier);
+}
+
+int carrier_fd(const struct carrier *carrier)
+{
+	return mnl_socket_get_fd(carrier->listener);
+}
+
+uint32_t carrier_read(struct carrier *carrier)
+{
+	for (;;) {
+		ssize_t n = mnl_socket_recvfrom(carrier->listener, carrier->buffer, READ_BYTES);
+
+		if (n < 0 && errno == ENOBUFS) {
+			(void)ask(carrier);
+			continue;
+		}
+		if (n <= 0)
+			return carrier->up;
+		(void)mnl_cb_run(carrier->buffer, (size_t)n, 0, 0, take_link, carrier);
+	}
+}

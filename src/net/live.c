@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * live - one endpoint of this host, put together: fabric file, port, engine, pump.
+ *
+ * Everything that depends on the fabric comes from the fabric file, so that two hosts which read
+ * the same file agree without talking: planes, addresses, paths, payload per packet, rates, the
+ * idle round trip.  Hosts without one list their own addresses, and each source port is a path.
+ *
+ * Timeouts follow from the round trip (protocol.md 12 #18) and the retry budget from how long a
+ * peer may be silent; both count from the same base, so a slower fabric is a more patient one.
+ */
+#include "live.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define IP_UDP_BYTES 48      /* IPv6 and UDP in front of BTH */
+#define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
+#define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
+#define PLAIN_RTT_NS 200000
+#define PLAIN_RATE_BPS UINT64_C(10000000000)
+#define TIMEOUT_MS_DEFAULT 4000u
+#define SNDBUF_NS 2000000 /* how long a packet may wait in its plane's socket */
+#define SNDBUF_PKTS_MIN 8u
+#define SKB_BYTES 4608u /* half of what the kernel charges for a 4 KiB packet: it doubles */
+
+static uint64_t random_bits(void)
+{
+	uint64_t bits;
+
+	WEFT_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
+	return bits;
+}
+
+uint32_t weft_live_random(struct weft_live *live)
+{
+	(void)live;
+	return (uint32_t)random_bits();
+}
+
+void weft_live_defaults(struct weft_live_config *config)
+{
+	*config = (struct weft_live_config){ 0 };
+	weft_config_default(&config->engine);
+	config->engine.seed = random_bits();
+}
+
+static uint32_t payload_for(uint32_t ip_bytes)
+{
+	uint32_t mtu = WEFT_MTU_MAX / 2;
+
+	while (mtu > 256 && mtu + IP_UDP_BYTES + HEADERS_BYTES > ip_bytes)
+		mtu /= 2;
+	return mtu;
+}
+
+static int read_fabric(
+	struct weft_live *live, const char *path, const char *host, char *error, size_t bytes)
+{
+	if (!host) {
+		snprintf(error, bytes,
+			"which host of %s is this?  Set WEFT_HOST, or use "
+			"`weft lab run HOST -- ...`",
+			path);
+		return -1;
+	}
+	if (weft_topo_open(&live->topo, path, error, bytes))
+		return -1;
+	live->shape = weft_topo_shape(live->topo);
+	live->host = weft_topo_node_find(live->topo, host);
+	if (live->host >= live->shape->hosts) {
+		snprintf(error, bytes, "%s: \"%s\" is not a host of this fabric", path, host);
+		return -1;
+	}
+	snprintf(live->host_name, sizeof(live->host_name), "%s", host);
+	live->udp.format = WEFT_UDP_USID;
+	live->udp.planes = live->shape->planes;
+	for (uint32_t i = 0; i < live->shape->planes; i++)
+		weft_topo_host_addr(live->topo, live->host, i, live->udp.addr[i]);
+	live->udp.mtu_bytes = payload_for(live->shape->mtu_bytes);
+	live->rtt_ns = live->shape->base_rtt_ns;
+	live->rate_bps = live->shape->host_bps * live->shape->planes;
+	uint64_t pkts = live->shape->host_bps / 8 * SNDBUF_NS / 1000000000 / live->shape->mtu_bytes;
+
+	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
+	live->udp.sndbuf_bytes = (uint32_t)pkts * SKB_BYTES;
+	return 0;
+}
+
+static int read_planes(struct weft_live *live, const char *planes, char *error, size_t bytes)
+{
+	char *list = strdup(planes), *rest = list, *word;
+	int rc = 0;
+
+	WEFT_ASSERT(list);
+	live->udp.format = WEFT_UDP_PLAIN;
+	while (!rc && (word = strsep(&rest, ","))) {
+		uint8_t *addr = live->udp.addr[live->udp.planes];
+
+		if (live->udp.planes == WEFT_PORTS_MAX) {
+			snprintf(error, bytes, "planes: more than %u addresses", WEFT_PORTS_MAX);
+			rc = -1;
+		} else if (inet_pton(AF_INET, word, addr + 12) == 1) {
+			memset(addr, 0, 10);
+			memset(addr + 10, 0xff, 2);
+		} else if (inet_pton(AF_INET6, word, addr) != 1) {
+			snprintf(error, bytes, "planes: \"%s\" is not an IP address", word);
+			rc = -1;
+		}
+		live->udp.planes++;
+	}
+	free(list);
+	snprintf(live->host_name, sizeof(live->host_name), "plain");
+	live->udp.mtu_bytes = PLAIN_MTU_BYTES;
+	live->rtt_ns = PLAIN_RTT_NS;
+	live->rate_bps = PLAIN_RATE_BPS;
+	return rc;
+}
+
+/* ACK timeout 1.024 us * 2^exp of at least four times round trip and queue. */
+static void choose_timeouts(struct weft_live *live)
+{
+	uint64_t want_ns = UINT64_C(4) * 2 * live->rtt_ns, budget_ns;
+	uint32_t limit_ms = live->config.timeout_ms ? live->config.timeout_ms : TIMEOUT_MS_DEFAULT;
+
+	live->timeout_exp = 1;
+	while (live->timeout_exp < 24 && (UINT64_C(1024) << live->timeout_exp) < want_ns)
+		live->timeout_exp++;
+	live->linear_count = 7;
+	live->retry_count = 0;
+	budget_ns = (UINT64_C(1024) << live->timeout_exp) * live->linear_count;
+	while (live->retry_count < 24 && budget_ns < (uint64_t)limit_ms * 1000000) {
+		live->retry_count++;
+		budget_ns += UINT64_C(1024) << (live->timeout_exp + live->retry_count);
+	}
+}
+
+static int open_engine(struct weft_live *live, char *error, size_t bytes)
+{
+	struct weft_config *c = &live->config.engine;
+	size_t block_bytes;
+
+	c->ports = live->udp.planes;
+	c->mtu_bytes = live->udp.mtu_bytes;
+	c->base_rtt_ns = live->rtt_ns;
+	block_bytes = weft_endpoint_size(c);
+	live->block =
+		block_bytes ? aligned_alloc(64, WEFT_ALIGN_UP(block_bytes, (size_t)64)) : NULL;
+	if (!live->block || weft_endpoint_init(&live->ep, live->block, c)) {
+		snprintf(error, bytes,
+			block_bytes ? "no memory for %zu bytes of engine"
+				    : "the engine refuses this configuration%.0zu",
+			block_bytes);
+		return -1;
+	}
+	struct weft_pump_config pump = { .ep = live->ep, .port = live->port };
+
+	if (weft_pump_open(&live->pump, &pump)) {
+		snprintf(error, bytes, "no memory");
+		return -1;
+	}
+	return 0;
+}
+
+int weft_live_open(struct weft_live **out, const struct weft_live_config *config, char *error,
+	size_t error_bytes)
+{
+	struct weft_live *live = calloc(1, sizeof(*live));
+	const char *fabric = config->fabric ? config->fabric : getenv("WEFT_FABRIC");
+	const char *host = config->host ? config->host : getenv("WEFT_HOST");
+	int rc;
+
+	WEFT_ASSERT(live);
+	live->listener = -1;
+	live->config = *config;
+	if (config->planes) {
+		rc = read_planes(live, config->planes, error, error_bytes);
+	} else if (fabric) {
+		rc = read_fabric(live, fabric, host, error, error_bytes);
+	} else {
+		snprintf(error, error_bytes,
+			"no fabric: set WEFT_FABRIC, use `weft lab run HOST -- "
+			"...`, or name own addresses with --planes");
+		rc = -1;
+	}
+	if (config->rtt_ns)
+		live->rtt_ns = config->rtt_ns;
+	if (config->rate_bps)
+		live->rate_bps = config->rate_bps;
+	if (config->mtu_bytes)
+		live->udp.mtu_bytes = config->mtu_bytes;
+	live->cc = config->cc ? weft_cc_find(config->cc) : &weft_cc_nscc;
+	if (!rc && !live->cc) {
+		snprintf(error, error_bytes, "no congestion control is called \"%s\"", config->cc);
+		rc = -1;
+	}
+	choose_timeouts(live);
+	if (!rc)
+		rc = weft_udp_open(&live->port, &live->udp, error, error_bytes);
+	if (!rc)
+		rc = open_engine(live, error, error_bytes);
+	if (rc) {
+		weft_live_close(live);
+		return -1;
+	}
+	live->n_src_ports = weft_udp_numbers(live->port, &live->udp_port, live->src_port);
+	*out = live;
+	return 0;
+}
+
+void weft_live_close(struct weft_live *live)
+{
+	if (!live)
+		return;
+	weft_pump_close(live->pump);
+	if (live->port)
+		live->port->ops->close(live->port);
+	if (live->listener >= 0)
+		line_close(live->listener);
+	weft_topo_close(live->topo);
+	free(live->block);
+	free(live);
+}
+
+struct weft_endpoint *weft_live_endpoint(struct weft_live *live)
+{
+	return live->ep;
+}
+
+struct weft_port *weft_live_port(struct weft_live *live)
+{
+	return live->port;
+}
+
+struct weft_pump *weft_live_pump(struct weft_live *live)
+{
+	return live->pump;
+}
+
+const struct weft_config *weft_live_engine(const struct weft_live *live)
+{
+	return &live->config.engine;
+}
+
+const char *weft_live_host(const struct weft_live *live)
+{
+	return live->host_name;
+}

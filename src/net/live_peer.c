@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * live_peer - whom this endpoint knows, and over which paths it reaches them.
+ *
+ * Sessions with the same remote endpoint share one peer number and one path set, so that what one
+ * connection learns about a path serves all.  All paths of the pair get an address, not only the
+ * sprayed ones, because answers may have to go out on any of them.
+ */
+#include "live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATHS_DEFAULT 256u
+
+struct routes {                         /* to one peer */
+	uint32_t evs[WEFT_NET_EVS_MAX]; /* in the order in which planes take turns */
+	struct weft_udp_path path[WEFT_NET_EVS_MAX];
+	uint8_t ports[WEFT_NET_EVS_MAX];
+	uint32_t n;
+};
+
+static int find_usid(const struct weft_live *live, const struct offer *offer, struct routes *routes,
+	char *error, size_t bytes)
+{
+	uint32_t dst = weft_topo_node_find(live->topo, offer->host);
+
+	if (dst >= live->shape->hosts || dst == live->host) {
+		snprintf(error, bytes, "peer calls itself \"%s\", which is %s", offer->host,
+			dst == live->host ? "this host" : "no host of this fabric");
+		return -1;
+	}
+	routes->n = (uint32_t)weft_topo_evs(live->topo, live->host, dst, live->config.engine.seed,
+		routes->evs, WEFT_NET_EVS_MAX);
+	for (uint32_t i = 0; i < routes->n; i++) {
+		struct weft_udp_path *path = &routes->path[i];
+
+		path->ev = routes->evs[i];
+		WEFT_ASSERT(weft_topo_usid(live->topo, live->host, dst, path->ev, path->dst));
+		weft_topo_host_usid(live->topo, dst, weft_ev_plane(path->ev), path->arrive);
+		path->arrive[6] = (uint8_t)(path->ev >> 24);
+		path->arrive[7] = (uint8_t)(path->ev >> 16);
+		path->arrive[8] = (uint8_t)(path->ev >> 8);
+		path->arrive[9] = (uint8_t)path->ev;
+	}
+	return 0;
+}
+
+static void find_plain(
+	const struct weft_live *live, const struct offer *offer, struct routes *routes)
+{
+	for (uint32_t k = 0; k < live->n_src_ports; k++) {
+		for (uint32_t plane = 0; plane < offer->planes; plane++) {
+			struct weft_udp_path *path = &routes->path[routes->n];
+
+			path->ev = weft_ev(plane, k);
+			memcpy(path->dst, offer->addr[plane], 16);
+			memcpy(path->arrive, offer->addr[plane], 16);
+			routes->evs[routes->n++] = path->ev;
+		}
+	}
+}
+
+static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
+	struct routes *routes, char *error, size_t bytes)
+{
+	struct weft_udp_peer attr = { .udp_port = offer->udp_port,
+		.n_src_ports = offer->n_src_ports,
+		.addrs = offer->planes,
+		.paths = routes->path };
+
+	if (live->topo && find_usid(live, offer, routes, error, bytes))
+		return -1;
+	if (!live->topo)
+		find_plain(live, offer, routes);
+	if (!routes->n) {
+		snprintf(error, bytes, "no path leads to %s", offer->host);
+		return -1;
+	}
+	for (uint32_t i = 0; i < routes->n; i++)
+		routes->ports[i] = (uint8_t)weft_ev_plane(routes->evs[i]);
+	attr.n_paths = routes->n;
+	memcpy(attr.src_port, offer->src_port, sizeof(attr.src_port));
+	memcpy(attr.addr, offer->addr, sizeof(attr.addr));
+	if (weft_udp_peer_add(live->port, peer, &attr)) {
+		snprintf(error, bytes, "%s: its addresses are in use by another peer", offer->host);
+		return -1;
+	}
+	uint32_t want = live->config.paths ? live->config.paths : PATHS_DEFAULT;
+	struct weft_pathset_attr set = { .peer = peer, .evs = routes->evs, .ports = routes->ports };
+
+	set.n = WEFT_MIN(WEFT_MIN(routes->n, want), live->config.engine.paths_per_set);
+	if (weft_pathset_open(live->ep, &set, &live->peers[peer].pathset)) {
+		snprintf(error, bytes, "%s: no room for its paths", offer->host);
+		weft_udp_peer_drop(live->port, peer);
+		return -1;
+	}
+	return 0;
+}
+
+int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,
+	size_t error_bytes)
+{
+	uint32_t empty = LIVE_PEERS_MAX;
+
+	for (uint32_t i = LIVE_PEERS_MAX; i-- > 0;) {
+		struct live_peer *p = &live->peers[i];
+
+		if (!p->users) {
+			empty = i;
+		} else if (p->src_port == offer->src_port[0] &&
+			   !memcmp(p->addr, offer->addr[0], 16)) {
+			p->users++;
+			*peer = i;
+			return 0;
+		}
+	}
+	if (empty == LIVE_PEERS_MAX) {
+		snprintf(error, error_bytes, "more than %u peers", LIVE_PEERS_MAX);
+		return -1;
+	}
+	struct routes *routes = calloc(1, sizeof(*routes));
+
+	WEFT_ASSERT(routes);
+	int rc = add(live, offer, empty, routes, error, error_bytes);
+
+	free(routes);
+	if (rc)
+		return -1;
+	live->peers[empty].users = 1;
+	live->peers[empty].src_port = offer->src_port[0];
+	memcpy(live->peers[empty].addr, offer->addr[0], 16);
+	*peer = empty;
+	return 0;
+}
+
+void live_peer_give(struct weft_live *live, uint32_t peer)
+{
+	WEFT_ASSERT(peer < LIVE_PEERS_MAX && live->peers[peer].users);
+	if (--live->peers[peer].users)
+		return;
+	(void)weft_pathset_close(live->ep, live->peers[peer].pathset);
+	weft_udp_peer_drop(live->port, peer);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef NET_LOCAL_H
+#define NET_LOCAL_H
+/* local - what the files of net share with each other and with nobody else. */
+#include <weft/base.h>
+#include <weft/net.h>
+#include <weft/session.h>
+
+#include <netinet/in.h>
+
+/* ---- port/loop_wire.c: struct -> bytes -> struct, compared ---- */
+
+struct loop_wire;
+struct loop_wire *loop_wire_open(void); /* NULL: no memory */
+void loop_wire_close(struct loop_wire *wire);
+/* pkt becomes what a receiver would decode; its payload lies in slot `slot` (< WEFT_NET_BURST)
+ * until that slot's next use.  Aborts where the round trip changes anything.  False: the packet
+ * is one that a decoder must refuse (a trimmed one that lost its headers). */
+bool loop_wire_pass(struct loop_wire *wire, size_t slot, struct weft_pkt *pkt);
+
+/* ---- port/loop_heap.c: what happens next ---- */
+
+struct loop_due {
+	uint64_t at_ns, order;
+	uint32_t what; /* the caller's */
+};
+
+struct loop_heap { /* all zero: empty */
+	struct loop_due *due;
+	size_t n, room;
+	uint64_t orders;
+};
+void loop_heap_push(struct loop_heap *heap, uint64_t at_ns, uint32_t what);
+uint32_t loop_heap_pop(struct loop_heap *heap);        /* of those due first the one pushed first */
+uint64_t loop_heap_next(const struct loop_heap *heap); /* WEFT_NEVER: empty */
+void loop_heap_close(struct loop_heap *heap);
+
+/* ---- carrier.c: which links are up ---- */
+
+struct carrier;
+/* error: one line on failure. */
+struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes);
+void carrier_close(struct carrier *carrier);
+int carrier_fd(const struct carrier *carrier);
+/* Takes in what the kernel has told since; returns the mask of planes that are up. */
+uint32_t carrier_read(struct carrier *carrier);
+
+/* ---- peers.c: whom an address belongs to, where a path leads ---- */
+
+#define PEER_NONE UINT32_MAX
+
+struct peer_path {
+	struct sockaddr_in6 to; /* family 0: empty slot */
+	uint32_t ev;
+	uint8_t arrive[16]; /* what is left of the destination at the receiver */
+	uint8_t reserved[16];
+};
+static_assert(sizeof(struct peer_path) == 64, "one path, one cache line");
+
+struct peers;
+struct peers *peers_open(void);
+void peers_close(struct peers *peers);
+int peers_add(struct peers *peers, uint32_t peer, const struct weft_udp_peer *attr);
+void peers_drop(struct peers *peers, uint32_t peer);
+/* The peer that sends from here, or PEER_NONE; *ev = plane << 16 | index of its source port. */
+uint32_t peers_find(const struct peers *peers, const struct sockaddr_in6 *from, uint32_t *ev);
+/* NULL: no such path. */
+const struct peer_path *peers_path(const struct peers *peers, uint32_t peer, uint32_t ev);
+
+/* ---- offer.c: what two ends tell each other before they talk, as a line of JSON ---- */
+
+#define OFFER_VERSION 1
+#define OFFER_TEXT_MAX 65536u /* bytes of one line */
+
+struct offer {
+	char host[32], fabric[32];
+	struct json_t *app; /* the application's own; a reference */
+	enum weft_udp_format format;
+	uint32_t planes, mtu_bytes, mpr_psns, wimm, n_qps, n_src_ports;
+	uint64_t rate_bps;
+	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
+	uint8_t addr[WEFT_PORTS_MAX][16];
+	struct {
+		uint32_t qpn, psn;
+	} qp[WEFT_SESSION_QPS_MAX];
+};
+/* The line, its newline included, for free(); NULL: no memory. */
+char *offer_encode(const struct offer *offer);
+/* -1: error names the field.  A line {"error": "..."} is an error with that text. */
+int offer_decode(const char *line, struct offer *offer, char *error, size_t error_bytes);
+void offer_close(struct offer *offer); /* gives the reference back */
+
+/* ---- rendezvous.c: a TCP connection that carries lines, with a deadline for everything ---- */
+
+int line_listen(uint16_t tcp_port, char *error, size_t error_bytes); /* a socket, or -1 */
+int line_accept(int listener, uint64_t deadline_ns);                 /* -1: nobody in time */
+/* The first of n addresses that answers; -1: none did. */
+int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint64_t deadline_ns);
+void line_close(int fd);
+int line_send(int fd, const char *text, uint64_t deadline_ns);
+/* Reads up to the newline, which is cut; -1: closed, too long, too late (errno ETIMEDOUT). */
+int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns);
+
+#endif /* NET_LOCAL_H */

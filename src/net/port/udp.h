@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef NET_UDP_H
+#define NET_UDP_H
+/* udp - what the three files of the UDP port share: udp.c opens and waits, udp_tx.c, udp_rx.c. */
+#include "local.h"
+
+#include <sys/socket.h>
+#include <weft/wire.h>
+
+#define UDP_RX_BATCH 32u
+#define UDP_LANES_MAX (WEFT_PORTS_MAX * WEFT_UDP_SRC_PORTS_MAX)
+
+struct udp_out {                    /* one message that waits for room in its lane's socket */
+	const struct weft_pkt *pkt; /* while being sorted; NULL afterwards */
+	struct sockaddr_in6 to;
+	struct iovec iov[3];
+	uint8_t headers[WEFT_WIRE_HEADERS_MAX];
+	uint8_t tail[WEFT_WIRE_TAIL_MAX + 1];
+	uint8_t n_iov, tclass;
+};
+
+struct udp_lane { /* one sending socket: a plane and a source port */
+	int fd;
+	bool armed; /* epoll tells when there is room again */
+	uint16_t src_port;
+	uint32_t plane, n_waiting, first_waiting;
+	struct udp_out *waiting; /* WEFT_NET_BURST of them */
+};
+
+struct udp_rx;
+
+struct udp {
+	struct weft_port port; /* first */
+	struct weft_udp_config config;
+	struct weft_dscp dscp;
+	struct carrier *carrier;
+	struct peers *peers;
+	struct udp_rx *rx;
+	int rx_fd, epoll_fd;
+	uint16_t udp_port;
+	uint32_t n_lanes, src_ports;
+	uint32_t full; /* planes of which a lane has messages waiting */
+	uint32_t carrier_up, carrier_age;
+	struct udp_lane lanes[UDP_LANES_MAX];
+	/* one burst, sorted by lane */
+	struct mmsghdr msgs[WEFT_NET_BURST];
+	struct udp_out outs[WEFT_NET_BURST];
+	uint8_t tclass_cmsg[3][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+};
+
+struct udp_rx *udp_rx_open(uint32_t mtu_bytes);
+void udp_rx_close(struct udp_rx *rx);
+size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max);
+
+void udp_tx_init(struct udp *udp); /* after the sockets are there */
+void udp_tx_burst(struct udp *udp, const struct weft_pkt pkts[], size_t n);
+void udp_tx_flush(struct udp *udp, struct udp_lane *lane); /* tries what waits there again */
+
+uint32_t udp_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
+
+#endif /* NET_UDP_H */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pump - turn by turn: receive, place, send, wait.
+ *
+ * One instant per turn: the clock is read once, and everything in the turn happens "now".  A turn
+ * is bounded (one burst in, a few bursts out), so that acknowledgements keep flowing under a flood
+ * from either side.  Sending comes after receiving in the same turn, because what was just
+ * received is what opens windows and asks for answers.
+ *
+ * Waiting belongs to the port, which knows its file descriptors, with the engine's next deadline
+ * as the limit; an idle pump therefore costs nothing.  Link changes are looked at once per turn:
+ * a wait ends when one happens, so the engine learns of it at once.
+ *
+ * Hot: once per burst.
+ */
+#include <weft/base.h>
+#include <weft/net.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_BURSTS 4 /* per turn: enough to fill an idle NIC, few enough to hear the peer */
+
+struct weft_pump {
+	struct weft_pump_config config;
+	struct weft_pump_stats stats;
+	uint64_t now, expected_ns; /* when this turn began; when the next should, at the latest */
+	uint32_t carrier;
+	struct weft_pkt pkts[WEFT_NET_BURST];
+	struct weft_place places[WEFT_NET_BURST];
+};
+
+int weft_pump_open(struct weft_pump **pump, const struct weft_pump_config *config)
+{
+	struct weft_pump *p = aligned_alloc(64, WEFT_ALIGN_UP(sizeof(*p), (size_t)64));
+
+	WEFT_ASSERT(config->ep && config->port);
+	if (!p)
+		return -1;
+	memset(p, 0, sizeof(*p));
+	p->config = *config;
+	if (!p->config.clock)
+		p->config.clock = weft_clock_now;
+	/* The engine starts with all ports up; the first turn reports those that are not. */
+	p->carrier = config->port->planes == 32 ? UINT32_MAX : (1u << config->port->planes) - 1;
+	p->now = p->config.clock(p->config.clock_arg);
+	*pump = p;
+	return 0;
+}
+
+void weft_pump_close(struct weft_pump *pump)
+{
+	free(pump);
+}
+
+uint64_t weft_pump_now(const struct weft_pump *pump)
+{
+	return pump->now;
+}
+
+const struct weft_pump_stats *weft_pump_stats(const struct weft_pump *pump)
+{
+	return &pump->stats;
+}
+
+static void mark_ports(struct weft_pump *p)
+{
+	uint32_t carrier = p->config.port->ops->carrier(p->config.port);
+	uint32_t changed = carrier ^ p->carrier;
+
+	if (WEFT_LIKELY(!changed))
+		return;
+	p->carrier = carrier;
+	for (uint32_t port = 0; port < p->config.port->planes; port++)
+		if (changed >> port & 1)
+			(void)weft_port_mark(p->config.ep, port, carrier >> port & 1, p->now);
+}
+
+static size_t receive(struct weft_pump *p)
+{
+	struct weft_port *port = p->config.port;
+	size_t n = port->ops->rx(port, p->pkts, WEFT_NET_BURST);
+	uint64_t placed_bytes = 0;
+
+	if (!n)
+		return 0;
+	WEFT_ASSERT(n <= WEFT_NET_BURST);
+	weft_input(p->config.ep, p->pkts, n, p->now, p->places);
+	for (size_t i = 0; i < n; i++) {
+		const struct weft_place *place = &p->places[i];
+
+		if (!place->len_bytes)
+			continue;
+		memcpy(place->to, place->from, place->len_bytes);
+		placed_bytes += place->len_bytes;
+	}
+	if (placed_bytes) {
+		p->stats.placed_bytes += placed_bytes;
+		p->stats.placed_at_ns = p->now;
+	}
+	return n;
+}
+
+static size_t send_bursts(struct weft_pump *p)
+{
+	struct weft_port *port = p->config.port;
+	size_t sent = 0;
+
+	for (unsigned i = 0; i < OUTPUT_BURSTS; i++) {
+		size_t max = WEFT_NET_BURST;
+		/* No plane free: still ask, because timers fire in there. */
+		uint32_t room = port->ops->room(port, &max) & p->carrier;
+
+		WEFT_ASSERT(max <= WEFT_NET_BURST);
+		size_t n = weft_output(p->config.ep, p->pkts, max, room, p->now);
+
+		if (n)
+			port->ops->tx(port, p->pkts, n);
+		sent += n;
+		if (n < max || !max)
+			break;
+	}
+	return sent;
+}
+
+size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
+{
+	uint64_t now = p->config.clock(p->config.clock_arg);
+
+	WEFT_ASSERT(now >= p->now);
+	p->stats.late_ns = p->expected_ns && now > p->expected_ns ? now - p->expected_ns : 0;
+	p->now = now;
+	p->stats.steps++;
+	mark_ports(p);
+	size_t moved = receive(p);
+
+	moved += send_bursts(p);
+	p->expected_ns = now;
+	if (moved || !max_wait_ns)
+		return moved;
+	uint64_t next = weft_next_timeout(p->config.ep);
+	uint64_t wait_ns = next == WEFT_NEVER ? max_wait_ns : next > now ? next - now : 0;
+
+	wait_ns = WEFT_MIN(wait_ns, max_wait_ns);
+	if (!wait_ns)
+		return 0;
+	p->expected_ns = now + WEFT_MIN(wait_ns, UINT64_MAX / 2);
+	p->stats.waits++;
+	p->config.port->ops->wait(p->config.port, wait_ns);
+	return 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * rendezvous - where two ends meet: a TCP connection that carries a few lines.
+ *
+ * The peer has an address on every plane and some planes may be dead, silently too.  So the client
+ * knocks at all of them at once and takes the first that opens (RFC 8305's idea without its
+ * head starts: on a fabric no address is better than another).  Every call has a deadline, and
+ * no line may be longer than its buffer.  MPTCP would survive a plane that dies within these
+ * three lines, but needs a path manager on both hosts; trying again costs a millisecond.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG 16
+
+/* Milliseconds left, rounded up, 0 when it is over. */
+static int left_ms(uint64_t deadline_ns)
+{
+	uint64_t now = weft_clock_now(NULL);
+
+	if (deadline_ns <= now)
+		return 0;
+	return (int)WEFT_MIN((deadline_ns - now + 999999) / 1000000, (uint64_t)3600000);
+}
+
+static bool ready(int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd wait = { .fd = fd, .events = events };
+	int n;
+
+	do
+		n = poll(&wait, 1, left_ms(deadline_ns));
+	while (n < 0 && errno == EINTR);
+	if (!n)
+		errno = ETIMEDOUT;
+	return n > 0;
+}
+
+int line_listen(uint16_t tcp_port, char *error, size_t error_bytes)
+{
+	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(tcp_port) };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int)) ||
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) ||
+		bind(fd, (struct sockaddr *)&name, sizeof(name)) || listen(fd, BACKLOG)) {
+		snprintf(error, error_bytes, "cannot listen on TCP port %u: %s", tcp_port,
+			strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int line_accept(int listener, uint64_t deadline_ns)
+{
+	while (ready(listener, POLLIN, deadline_ns)) {
+		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0)
+			return fd;
+	}
+	return -1;
+}
+
+static int knock(const uint8_t addr[16], uint16_t tcp_port)
+{
+	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(tcp_port) };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	memcpy(&name.sin6_addr, addr, 16);
+	if (fd < 0)
+		return -1;
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) && errno != EINPROGRESS) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool is_open(int fd)
+{
+	int why = 0;
+	socklen_t bytes = sizeof(why);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &bytes) && !why;
+}
+
+int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint64_t deadline_ns)
+{
+	struct pollfd doors[WEFT_PORTS_MAX];
+	uint32_t hopes = 0;
+	int winner = -1;
+
+	WEFT_ASSERT(n <= WEFT_PORTS_MAX);
+	for (uint32_t i = 0; i < n; i++) {
+		doors[i] = (struct pollfd){ .fd = knock(addrs[i], tcp_port), .events = POLLOUT };
+		hopes += doors[i].fd >= 0;
+	}
+	while (hopes && winner < 0 && left_ms(deadline_ns)) {
+		if (poll(doors, n, left_ms(deadline_ns)) <= 0)
+			continue;
+		for (uint32_t i = 0; i < n && winner < 0; i++) {
+			if (doors[i].fd < 0 || !doors[i].revents)
+				continue;
+			if (is_open(doors[i].fd)) {
+				winner = doors[i].fd;
+			} else {
+				close(doors[i].fd);
+				hopes--;
+			}
+			doors[i].fd = -1;
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		if (doors[i].fd >= 0)
+			close(doors[i].fd);
+	return winner;
+}
+
+void line_close(int fd)
+{
+	close(fd);
+}
+
+int line_send(int fd, const char *text, uint64_t deadline_ns)
+{
+	size_t bytes = strlen(text);
+
+	while (bytes) {
+		ssize_t n = send(fd, text, bytes, MSG_NOSIGNAL);
+
+		if (n > 0) {
+			text += n;
+			bytes -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			if (!ready(fd, POLLOUT, deadline_ns))
+				return -1;
+		} else if (errno != EINTR) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns)
+{
+	size_t at = 0;
+
+	while (at + 1 < bytes) {
+		/* Byte by byte: what follows the newline is not ours to take. */
+		ssize_t n = recv(fd, text + at, 1, 0);
+
+		if (n == 1) {
+			if (text[at] == '\n') {
+				text[at] = 0;
+				return 0;
+			}
+			at++;
+		} else if (n == 0) {
+			errno = ECONNRESET;
+			return -1;
+		} else if (errno == EAGAIN) {
+			if (!ready(fd, POLLIN, deadline_ns))
+				return -1;
+		} else if (errno != EINTR) {
+			return -1;
+		}
+	}
+	errno = EMSGSIZE;
+	return -1;
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * session - offer, answer, go: queue pairs on both sides, agreed upon in three lines.
+ *
+ * The server's queue pairs are in RTS before its answer leaves, the client's before its "go", so
+ * neither end can receive what it is not ready for.  A server that does not hear "go" takes its
+ * queue pairs back: a client that died between two lines leaves nothing behind.
+ */
+#include "live.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_LIMIT_NS UINT64_C(2000000000) /* for any one line of a peer that is there */
+#define NOBODY (-2) /* a client that knocked here and went in by another address */
+
+struct weft_meeting {
+	struct weft_live *live;
+	struct offer offer;
+	int fd;
+};
+
+static uint64_t in_ns(uint64_t limit_ns)
+{
+	return weft_clock_now(NULL) + limit_ns;
+}
+
+/* ---- queue pairs ---- */
+
+static void close_qps(struct weft_session *session)
+{
+	for (uint32_t i = 0; i < session->n_qps; i++)
+		weft_qp_close(session->qp[i]);
+	session->n_qps = 0;
+}
+
+static int open_qps(struct weft_live *live, struct weft_session *session, uint32_t n,
+	uint64_t rate_bps, char *error, size_t bytes)
+{
+	struct weft_qp_attr attr = {
+		.cc = live->cc,
+		.cc_config = { .rate_bps = rate_bps,
+			.mtu_bytes = weft_nominal_bytes(live->udp.mtu_bytes),
+			.base_rtt_ns = live->rtt_ns },
+	};
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_qp_info info;
+
+		attr.user = i;
+		if (weft_qp_open(live->ep, &attr, &session->qp[i])) {
+			snprintf(error, bytes, "no room for %u queue pairs", n);
+			close_qps(session);
+			return -1;
+		}
+		session->n_qps = i + 1;
+		weft_qp_info(session->qp[i], &info);
+		session->qpn[i] = info.qpn;
+	}
+	return 0;
+}
+
+static int start_qps(struct weft_live *live, struct weft_session *session, const struct offer *own,
+	const struct offer *peer, char *error, size_t bytes)
+{
+	uint64_t now = weft_clock_now(NULL);
+
+	for (uint32_t i = 0; i < session->n_qps; i++) {
+		struct weft_qp_attr attr = {
+			.peer = session->peer,
+			.peer_qpn = peer->qp[i].qpn,
+			.pathset = session->pathset,
+			.psn_rx = peer->qp[i].psn,
+			.mpr_rx_psns = own->mpr_psns,
+			.wimm_rx = own->wimm,
+			.psn_tx = own->qp[i].psn,
+			.mpr_tx_psns = peer->mpr_psns,
+			.wimm_tx = peer->wimm,
+			.timeout_exp = live->timeout_exp,
+			.linear_count = live->linear_count,
+			.retry_count = live->retry_count,
+		};
+
+		if (weft_qp_move(session->qp[i], WEFT_QP_RTR, &attr, now) ||
+			weft_qp_move(session->qp[i], WEFT_QP_RTS, &attr, now)) {
+			snprintf(error, bytes, "the engine refuses what %s offers", peer->host);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static void make_offer(struct weft_live *live, const struct weft_session *session, json_t *app,
+	struct offer *offer)
+{
+	*offer = (struct offer){
+		.app = app,
+		.format = live->udp.format,
+		.planes = live->udp.planes,
+		.mtu_bytes = live->udp.mtu_bytes,
+		.mpr_psns = live->config.engine.window_psns,
+		.wimm = live->config.engine.wimm_max,
+		.n_qps = session->n_qps,
+		.n_src_ports = live->n_src_ports,
+		.rate_bps = live->rate_bps,
+		.udp_port = live->udp_port,
+	};
+	snprintf(offer->host, sizeof(offer->host), "%s", live->host_name);
+	snprintf(offer->fabric, sizeof(offer->fabric), "%s", live->topo ? live->shape->name : "");
+	memcpy(offer->src_port, live->src_port, sizeof(offer->src_port));
+	memcpy(offer->addr, live->udp.addr, sizeof(offer->addr));
+	for (uint32_t i = 0; i < session->n_qps; i++) {
+		offer->qp[i].qpn = session->qpn[i];
+		offer->qp[i].psn = weft_live_random(live) & WEFT_PSN_MASK;
+	}
+}
+
+/* Whether two ends can work together at all; the rest is negotiated. */
+static int check_peer(
+	const struct weft_live *live, const struct offer *peer, char *error, size_t bytes)
+{
+	const char *fabric = live->topo ? live->shape->name : "";
+
+	if (strcmp(peer->fabric, fabric))
+		snprintf(error, bytes, "peer is on fabric \"%s\", this host on \"%s\"",
+			peer->fabric, fabric);
+	else if (peer->format != live->udp.format || peer->planes != live->udp.planes)
+		snprintf(error, bytes, "peer has %u planes, this host %u, or another format",
+			peer->planes, live->udp.planes);
+	else if (peer->mtu_bytes != live->udp.mtu_bytes)
+		snprintf(error, bytes, "peer sends %u bytes per packet, this host %u",
+			peer->mtu_bytes, live->udp.mtu_bytes);
+	else
+		return 0;
+	return -1;
+}
+
+static int send_offer(int fd, const struct offer *offer)
+{
+	char *line = offer_encode(offer);
+	int rc = line ? line_send(fd, line, in_ns(LINE_LIMIT_NS)) : -1;
+
+	free(line);
+	return rc;
+}
+
+static void send_error(int fd, const char *why)
+{
+	json_t *root = json_pack("{s:s}", "error", why);
+	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+
+	if (text) {
+		(void)line_send(fd, text, in_ns(LINE_LIMIT_NS));
+		(void)line_send(fd, "\n", in_ns(LINE_LIMIT_NS));
+	}
+	free(text);
+	json_decref(root);
+}
+
+static int recv_offer(int fd, struct offer *offer, char *error, size_t bytes)
+{
+	char *line = calloc(1, OFFER_TEXT_MAX);
+	int rc = -1;
+
+	WEFT_ASSERT(line);
+	if (!line_recv(fd, line, OFFER_TEXT_MAX, in_ns(LINE_LIMIT_NS)))
+		rc = offer_decode(line, offer, error, bytes);
+	else if (!line[0] && errno == ECONNRESET)
+		rc = NOBODY;
+	else
+		snprintf(error, bytes, "peer's offer did not come: %s", strerror(errno));
+	free(line);
+	return rc;
+}
+
+static void keep_peer(struct weft_live *live, struct weft_session *session, struct offer *peer)
+{
+	snprintf(session->peer_host, sizeof(session->peer_host), "%s", peer->host);
+	session->app = json_incref(peer->app);
+	session->pathset = live->peers[session->peer].pathset;
+}
+
+void weft_session_close(struct weft_live *live, struct weft_session *session)
+{
+	if (!session->n_qps)
+		return;
+	close_qps(session);
+	live_peer_give(live, session->peer);
+	json_decref(session->app);
+	session->app = NULL;
+}
+
+/* ---- server ---- */
+
+int weft_live_listen(struct weft_live *live, uint16_t tcp_port, char *error, size_t error_bytes)
+{
+	WEFT_ASSERT(live->listener < 0);
+	live->listener =
+		line_listen(tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT, error, error_bytes);
+	return live->listener < 0 ? -1 : 0;
+}
+
+int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meeting **out,
+	char *error, size_t error_bytes)
+{
+	struct weft_meeting *meeting = calloc(1, sizeof(*meeting));
+	uint64_t deadline_ns = in_ns(limit_ns);
+	int rc = NOBODY;
+
+	WEFT_ASSERT(meeting);
+	meeting->live = live;
+	while (rc == NOBODY) {
+		meeting->fd = line_accept(live->listener, deadline_ns);
+		if (meeting->fd < 0)
+			break;
+		rc = recv_offer(meeting->fd, &meeting->offer, error, error_bytes);
+		if (rc == NOBODY)
+			line_close(meeting->fd);
+	}
+	if (meeting->fd < 0) {
+		free(meeting);
+		return 0;
+	}
+	if (rc || check_peer(live, &meeting->offer, error, error_bytes)) {
+		weft_live_refuse(meeting, error);
+		return -1;
+	}
+	*out = meeting;
+	return 1;
+}
+
+const struct json_t *weft_meeting_app(const struct weft_meeting *meeting)
+{
+	return meeting->offer.app;
+}
+
+static void end_meeting(struct weft_meeting *meeting)
+{
+	line_close(meeting->fd);
+	offer_close(&meeting->offer);
+	free(meeting);
+}
+
+void weft_live_refuse(struct weft_meeting *meeting, const char *why)
+{
+	send_error(meeting->fd, why);
+	end_meeting(meeting);
+}
+
+static int answer(struct weft_meeting *meeting, json_t *app, struct weft_session *session,
+	char *error, size_t bytes)
+{
+	struct weft_live *live = meeting->live;
+	struct offer own;
+	char go[16];
+
+	if (open_qps(live, session, meeting->offer.n_qps,
+		    WEFT_MIN(live->rate_bps, meeting->offer.rate_bps), error, bytes))
+		return -1;
+	make_offer(live, session, app, &own);
+	if (start_qps(live, session, &own, &meeting->offer, error, bytes))
+		return -1;
+	if (send_offer(meeting->fd, &own) ||
+		line_recv(meeting->fd, go, sizeof(go), in_ns(LINE_LIMIT_NS)) || strcmp(go, "go")) {
+		snprintf(error, bytes, "%s: went away during set-up", meeting->offer.host);
+		return -1;
+	}
+	return 0;
+}
+
+int weft_live_answer(struct weft_meeting *meeting, struct json_t *app, struct weft_session *session,
+	char *error, size_t error_bytes)
+{
+	struct weft_live *live = meeting->live;
+
+	*session = (struct weft_session){ 0 };
+	if (live_peer_take(live, &meeting->offer, &session->peer, error, error_bytes)) {
+		weft_live_refuse(meeting, error);
+		return -1;
+	}
+	keep_peer(live, session, &meeting->offer);
+	int rc = answer(meeting, app, session, error, error_bytes);
+
+	if (rc) {
+		close_qps(session);
+		live_peer_give(live, session->peer);
+		json_decref(session->app);
+		weft_live_refuse(meeting, error);
+		return -1;
+	}
+	end_meeting(meeting);
+	return 0;
+}
+
+/* ---- client ---- */
+
+static uint32_t find_addrs(
+	const struct weft_live *live, const char *host, uint8_t addrs[WEFT_PORTS_MAX][16])
+{
+	struct addrinfo hints = {
+		.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_V4MAPPED | AI_ALL
+	};
+	struct addrinfo *list;
+	uint32_t n = 0;
+
+	if (live->topo) {
+		uint32_t node = weft_topo_node_find(live->topo, host);
+
+		for (; node < live->shape->hosts && n < live->shape->planes; n++)
+			weft_topo_host_addr(live->topo, node, n, addrs[n]);
+		return n;
+	}
+	if (getaddrinfo(host, NULL, &hints, &list))
+		return 0;
+	for (const struct addrinfo *i = list; i && n < WEFT_PORTS_MAX; i = i->ai_next)
+		memcpy(addrs[n++], &((struct sockaddr_in6 *)i->ai_addr)->sin6_addr, 16);
+	freeaddrinfo(list);
+	return n;
+}
+
+static int agree(struct weft_live *live, int fd, json_t *app, struct weft_session *session,
+	char *error, size_t bytes)
+{
+	struct offer own, peer = { 0 };
+	int rc = -1;
+
+	make_offer(live, session, app, &own);
+	if (send_offer(fd, &own)) {
+		snprintf(error, bytes, "set-up: %s", strerror(errno));
+		return -1;
+	}
+	int heard = recv_offer(fd, &peer, error, bytes);
+
+	if (heard == NOBODY)
+		snprintf(error, bytes, "peer hung up during set-up");
+	if (heard)
+		return -1;
+	if (peer.n_qps != session->n_qps) {
+		snprintf(error, bytes, "peer's offer: qps: %u where %u were asked for", peer.n_qps,
+			session->n_qps);
+	} else if (!check_peer(live, &peer, error, bytes) &&
+		   !live_peer_take(live, &peer, &session->peer, error, bytes)) {
+		keep_peer(live, session, &peer);
+		rc = start_qps(live, session, &own, &peer, error, bytes);
+		if (!rc && line_send(fd, "go\n", in_ns(LINE_LIMIT_NS))) {
+			snprintf(error, bytes, "set-up: %s", strerror(errno));
+			rc = -1;
+		}
+		if (rc) {
+			close_qps(session);
+			live_peer_give(live, session->peer);
+			json_decref(session->app);
+		}
+	}
+	offer_close(&peer);
+	return rc;
+}
+
+int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_port, uint32_t n_qps,
+	struct json_t *app, uint64_t limit_ns, struct weft_session *session, char *error,
+	size_t error_bytes)
+{
+	uint8_t addrs[WEFT_PORTS_MAX][16];
+	uint32_t n = find_addrs(live, host, addrs);
+	int fd;
+
+	WEFT_ASSERT(n_qps && n_qps <= WEFT_SESSION_QPS_MAX);
+	*session = (struct weft_session){ 0 };
+	if (!n) {
+		snprintf(error, error_bytes, "%s: no such host", host);
+		return -1;
+	}
+	fd = line_connect(addrs, n, tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT, in_ns(limit_ns));
+	if (fd < 0) {
+		snprintf(error, error_bytes, "%s: nobody answers on TCP port %u", host,
+			tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT);
+		return -1;
+	}
+	int rc = open_qps(live, session, n_qps, live->rate_bps, error, error_bytes);
+
+	if (!rc && agree(live, fd, app, session, error, error_bytes)) {
+		close_qps(session);
+		rc = -1;
+	}
+	line_close(fd);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+
+#include <weft/net.h>
+
+TEST(weft_clock_now__never_runs_backwards)
+{
+	uint64_t last = weft_clock_now(NULL);
+
+	CHECK(last > 0);
+	for (unsigned i = 0; i < 10000; i++) {
+		uint64_t now = weft_clock_now(NULL);
+
+		CHECK(now >= last);
+		last = now;
+	}
+}
+
+TEST(weft_clock_cpu_ns__counts_work)
+{
+	uint64_t cpu = weft_clock_cpu_ns(), thread = weft_clock_thread_ns();
+	uint64_t end = weft_clock_now(NULL) + 2000000;
+
+	while (weft_clock_now(NULL) < end)
+		;
+	CHECK(weft_clock_cpu_ns() > cpu);
+	CHECK(weft_clock_thread_ns() > thread);
+	CHECK(weft_clock_unix_ns() > UINT64_C(1600000000000000000));
+}

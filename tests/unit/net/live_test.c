@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "live.h"
+#include "netns.h"
+
+static char error[256];
+
+static const char fabric[] = "name: t\nplanes: 2\nt0s: 2\nt1s: 2\nhosts: 4\nmtu: 4252\n"
+			     "host_links: {speed: 1Gb/s, delay: 0ns}\n"
+			     "core_links: {speed: 1Gb/s, delay: 0ns}\nbase_rtt: 250us\n";
+
+static const char *write_fabric(void)
+{
+	static char path[] = "/tmp/weft-live-test-XXXXXX";
+	static bool written;
+
+	if (written)
+		return path;
+	int fd = mkstemp(path);
+
+	REQUIRE(fd >= 0 && write(fd, fabric, sizeof(fabric) - 1) == sizeof(fabric) - 1);
+	close(fd);
+	written = true;
+	return path;
+}
+
+TEST(weft_live_open__on_plain_addresses)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	netns_enter();
+	shell("ip link set lo up");
+	weft_live_defaults(&config);
+	config.planes = "::1,127.0.0.1";
+	if (weft_live_open(&live, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(live);
+	CHECK_EQ(weft_live_engine(live)->ports, 2);
+	CHECK_EQ(weft_live_engine(live)->mtu_bytes, 1024);
+	CHECK_EQ(weft_live_port(live)->planes, 2);
+	CHECK(weft_live_random(live) != weft_live_random(live));
+	/* Patience: about four seconds by default. */
+	uint64_t budget_ns = (UINT64_C(1024) << live->timeout_exp) * 7;
+
+	for (unsigned i = 1; i <= live->retry_count; i++)
+		budget_ns += UINT64_C(1024) << (live->timeout_exp + i);
+	CHECK(budget_ns >= 4000000000 && budget_ns < 9000000000);
+	weft_live_close(live);
+}
+
+TEST(weft_live_open__takes_everything_from_the_fabric_file)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	netns_enter();
+	/* Without the host's addresses the port refuses, after the file has been read. */
+	weft_live_defaults(&config);
+	config.fabric = write_fabric();
+	config.host = "h1";
+	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+	CHECK(strlen(error) > 0);
+	struct weft_topo *topo;
+
+	REQUIRE(!weft_topo_open(&topo, config.fabric, error, sizeof(error)));
+	for (uint32_t plane = 0; plane < 2; plane++) {
+		uint8_t addr[16];
+		char command[200], text[64];
+
+		weft_topo_host_addr(topo, 1, plane, addr);
+		snprintf(text, sizeof(text),
+			"%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:%02x%02x:"
+			"%02x%02x:%02x%02x",
+			addr[0], addr[1], addr[2], addr[3], addr[4], addr[5], addr[6], addr[7],
+			addr[8], addr[9], addr[10], addr[11], addr[12], addr[13], addr[14],
+			addr[15]);
+		snprintf(command, sizeof(command), "ip link set lo up; ip addr add %s/128 dev lo",
+			text);
+		shell(command);
+	}
+	if (weft_live_open(&live, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(live);
+	CHECK_EQ(weft_live_engine(live)->mtu_bytes, 4096);
+	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 250000);
+	CHECK_EQ(live->rate_bps, 2000000000);
+	CHECK_STR(weft_live_host(live), "h1");
+	weft_live_close(live);
+	weft_topo_close(topo);
+}
+
+TEST(weft_live_open__says_what_is_missing)
+{
+	static const struct {
+		const char *fabric, *host, *planes, *cc, *text;
+	} rows[] = {
+		{ NULL, NULL, NULL, NULL, "WEFT_FABRIC" },
+		{ "/nowhere.yaml", "h1", NULL, NULL, "/nowhere.yaml" },
+		{ "", NULL, NULL, NULL, "WEFT_HOST" },
+		{ "", "h9", NULL, NULL, "h9" },
+		{ "", "p0.t0-0", NULL, NULL, "not a host" },
+		{ NULL, NULL, "10.0.0.300", NULL, "10.0.0.300" },
+		{ NULL, NULL, "::1", "cubic", "cubic" },
+	};
+
+	unsetenv("WEFT_FABRIC");
+	unsetenv("WEFT_HOST");
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct weft_live_config config;
+		struct weft_live *live;
+
+		weft_live_defaults(&config);
+		config.fabric =
+			rows[i].fabric && !rows[i].fabric[0] ? write_fabric() : rows[i].fabric;
+		config.host = rows[i].host;
+		config.planes = rows[i].planes;
+		config.cc = rows[i].cc;
+		CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+		if (!strstr(error, rows[i].text))
+			CHECK_FAIL("row %zu: \"%s\" does not say \"%s\"", i, error, rows[i].text);
+	}
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The whole way, engine included, in virtual time: what the live path must do as well. */
+#include "pair.h"
+
+#define MS UINT64_C(1000000)
+#define US UINT64_C(1000)
+#define MIB (1u << 20)
+
+static void fill(struct pair_end *end, uint64_t seed)
+{
+	struct weft_rng rng;
+
+	weft_rng_seed(&rng, seed);
+	for (size_t i = 0; i + 8 <= end->memory_bytes; i += 8) {
+		uint64_t value = weft_rng_u64(&rng);
+
+		memcpy(end->memory + i, &value, 8);
+	}
+}
+
+static void expect_same(const struct pair *pair)
+{
+	CHECK_MEM(pair->end[1].memory, pair->end[0].memory, pair->end[0].memory_bytes);
+}
+
+static void print(const char *what, struct pair *pair, uint64_t ns)
+{
+	const struct weft_counters *c = weft_stats(pair->end[0].ep);
+
+	fprintf(stderr,
+		"%s: %.1f us, %llu data pkts, %llu rtx, lost fifo %llu reorder %llu timer %llu, "
+		"retired %llu, timeouts %llu, spurious %llu\n",
+		what, (double)ns / 1000, (unsigned long long)c->tx_data_pkts,
+		(unsigned long long)c->tx_rtx_pkts, (unsigned long long)c->lost_fifo,
+		(unsigned long long)c->lost_reorder, (unsigned long long)c->lost_timer,
+		(unsigned long long)c->paths_retired, (unsigned long long)c->timeouts,
+		(unsigned long long)c->spurious);
+}
+
+TEST(weft_pump_step__moves_one_byte_and_one_megabyte)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+
+	pair_open(&pair, &config, MIB);
+	fill(&pair.end[0], 1);
+	memset(pair.end[1].memory, 0, MIB);
+	pair_write(&pair, 0, 0, 0, 1, false);
+	pair_run(&pair, 1, 10 * MS);
+	CHECK_EQ(pair.end[0].writes_done, 1);
+	CHECK_EQ(pair.end[0].last.status, WEFT_OK);
+	CHECK_EQ(pair.end[1].memory[0], pair.end[0].memory[0]);
+	pair_write(&pair, 0, 0, 0, MIB, false);
+	pair_run(&pair, 2, 20 * MS);
+	CHECK_EQ(pair.end[0].writes_done, 2);
+	expect_same(&pair);
+	CHECK_EQ(weft_pump_stats(pair.end[1].pump)->placed_bytes, MIB + 1);
+	pair_close(&pair);
+}
+
+TEST(weft_pump_step__a_clean_transfer_reaches_the_framing_limit)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+	size_t bytes = 64 * MIB;
+
+	pair_open(&pair, &config, bytes);
+	fill(&pair.end[0], 2);
+	pair_write(&pair, 0, 0, 0, (uint32_t)bytes, true);
+	REQUIRE(!weft_post_recv(pair.end[1].qp[0], 1));
+	uint64_t ns = pair_run(&pair, 1, 100 * MS);
+
+	print("clean 64 MiB", &pair, ns);
+	CHECK_EQ(pair.end[0].writes_done, 1);
+	CHECK_EQ(pair.end[1].imms_done, 1);
+	expect_same(&pair);
+	CHECK_EQ(weft_stats(pair.end[0].ep)->tx_rtx_pkts, 0);
+	/* 800 Gb/s x 4096 / 4222, and a round trip to start and end with. */
+	double limit_ns = (double)bytes * 8 / 800 * 4222 / 4096;
+
+	fprintf(stderr, "  %.2f %% of the framing limit\n", 100 * limit_ns / (double)(ns - 11000));
+	CHECK((double)(ns - 11000) * 0.99 <= limit_ns);
+	pair_close(&pair);
+}
+
+TEST(weft_pump_step__same_seed_same_digest_with_and_without_bytes)
+{
+	uint64_t digest[3];
+
+	for (unsigned run = 0; run < 3; run++) {
+		struct pair pair;
+		struct pair_config config = pair_default();
+		struct weft_loop_fault loss = { .src = WEFT_LOOP_ANY,
+			.dst = WEFT_LOOP_ANY,
+			.plane = WEFT_LOOP_ANY,
+			.uplink = WEFT_LOOP_ANY,
+			.until_ns = WEFT_NEVER,
+			.loss_ppm = 10000 };
+
+		config.loop.wire_check = run == 2;
+		config.loop.spread_ns = 2000;
+		pair_open(&pair, &config, 2 * MIB);
+		fill(&pair.end[0], 3);
+		CHECK_EQ(weft_loop_fault(pair.loop, &loss), 0);
+		pair_write(&pair, 0, 0, 0, 2 * MIB, false);
+		uint64_t ns = pair_run(&pair, 1, 100 * MS);
+
+		print("1 % loss", &pair, ns);
+		CHECK_EQ(pair.end[0].writes_done, 1);
+		expect_same(&pair);
+		digest[run] = weft_loop_stats(pair.loop)->digest;
+		pair_close(&pair);
+	}
+	CHECK_EQ(digest[0], digest[1]);
+	CHECK_EQ(digest[0], digest[2]);
+}
+
+TEST(weft_pump_step__survives_a_silent_path_a_dead_plane_and_a_lost_carrier)
+{
+	static const struct weft_loop_fault faults[] = {
+		{ .src = 0,
+			.dst = 1,
+			.plane = 3,
+			.uplink = 5,
+			.from_ns = 100000,
+			.until_ns = WEFT_NEVER,
+			.loss_ppm = 1000000 },
+		{ .src = 0,
+			.dst = 1,
+			.plane = 3,
+			.uplink = 6,
+			.from_ns = 100000,
+			.until_ns = WEFT_NEVER,
+			.loss_ppm = 200000 },
+		{ .src = WEFT_LOOP_ANY,
+			.dst = WEFT_LOOP_ANY,
+			.plane = 2,
+			.uplink = WEFT_LOOP_ANY,
+			.from_ns = 100000,
+			.until_ns = 700000,
+			.loss_ppm = 1000000 },
+		{ .src = 1, .plane = 2, .from_ns = 100000, .until_ns = 600000, .carrier = true },
+		{ .src = 0, .plane = 2, .from_ns = 100000, .until_ns = 600000, .carrier = true },
+	};
+	static const char *const names[] = { "path silent", "path loses 20 %", "plane silent",
+		"peer's carrier", "own carrier" };
+
+	for (size_t i = 0; i < WEFT_COUNT(faults); i++) {
+		struct pair pair;
+		struct pair_config config = pair_default();
+
+		pair_open(&pair, &config, 96 * MIB);
+		fill(&pair.end[0], 4 + i);
+		CHECK_EQ(weft_loop_fault(pair.loop, &faults[i]), 0);
+		for (unsigned part = 0; part < 12; part++)
+			pair_write(&pair, 0, 0, part * 8 * MIB, 8 * MIB, false);
+		uint64_t ns = pair_run(&pair, 12, 200 * MS);
+
+		print(names[i], &pair, ns);
+		CHECK_EQ(pair.end[0].writes_done, 12);
+		CHECK_EQ(pair.end[0].last.status, WEFT_OK);
+		expect_same(&pair);
+		CHECK(ns < 3 * MS); /* 1.04 ms without faults */
+		pair_close(&pair);
+	}
+}
+
+TEST(weft_pump_step__all_planes_dead_ends_in_an_error)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+	struct weft_loop_fault dead = { .src = WEFT_LOOP_ANY,
+		.dst = WEFT_LOOP_ANY,
+		.plane = WEFT_LOOP_ANY,
+		.uplink = WEFT_LOOP_ANY,
+		.from_ns = 50000,
+		.until_ns = WEFT_NEVER,
+		.loss_ppm = 1000000 };
+
+	pair_open(&pair, &config, 16 * MIB);
+	CHECK_EQ(weft_loop_fault(pair.loop, &dead), 0);
+	pair_write(&pair, 0, 0, 0, 16 * MIB, false);
+	uint64_t ns = pair_run(&pair, 1, UINT64_C(10000) * MS);
+
+	print("all dead", &pair, ns);
+	CHECK_EQ(pair.end[0].writes_done, 1);
+	CHECK_EQ(pair.end[0].last.status, WEFT_RETRY_EXCEEDED);
+	pair_close(&pair);
+}
+
+TEST(weft_pump_step__many_qps_both_ways)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+
+	config.qps = 16;
+	pair_open(&pair, &config, 16 * MIB);
+	fill(&pair.end[0], 9);
+	memcpy(pair.end[1].memory + 8 * MIB, pair.end[0].memory + 8 * MIB, 8 * MIB);
+	for (uint32_t i = 0; i < 16; i++) {
+		pair_write(&pair, 0, i, i * (MIB / 2), MIB / 2, false);
+		pair_write(&pair, 1, i, 8 * MIB + i * (MIB / 2), MIB / 2, false);
+	}
+	uint64_t ns = pair_run(&pair, 16, 100 * MS);
+
+	for (unsigned i = 0; i < 100 && pair.end[1].writes_done < 16; i++)
+		pair_run(&pair, 17, ns + i * 10 * US);
+	CHECK_EQ(pair.end[0].writes_done, 16);
+	CHECK_EQ(pair.end[1].writes_done, 16);
+	expect_same(&pair);
+	pair_close(&pair);
+}
+
+TEST(weft_pump_step__an_idle_connection_is_silent)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+
+	config.engine.reverse_probe_ns = 0;
+	pair_open(&pair, &config, MIB);
+	pair_write(&pair, 0, 0, 0, MIB, false);
+	pair_run(&pair, 1, 10 * MS);
+	while (weft_loop_now(pair.loop) < 20 * MS)
+		weft_loop_step(pair.loop, 20 * MS);
+	uint64_t sent = weft_loop_stats(pair.loop)->sent;
+	uint64_t steps = weft_pump_stats(pair.end[0].pump)->steps;
+
+	while (weft_loop_now(pair.loop) < 1000 * MS)
+		weft_loop_step(pair.loop, 1000 * MS);
+	CHECK_EQ(weft_loop_stats(pair.loop)->sent, sent);
+	CHECK(weft_pump_stats(pair.end[0].pump)->steps - steps < 10);
+	pair_close(&pair);
+}

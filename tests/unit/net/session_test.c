@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two endpoints of one process meet over TCP on loopback and write to each other. */
+#include "live.h"
+#include "netns.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+#define SECOND UINT64_C(1000000000)
+#define PORT 28515
+
+static char error[256];
+static uint8_t source[1u << 20], sink[1u << 20];
+
+struct server {
+	struct weft_live *live;
+	struct weft_session session;
+	char error[256];
+	int rc;
+	uint32_t rkey;
+	atomic_bool stop;
+};
+
+static struct weft_live *open_plain(void)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	netns_enter();
+	shell("ip link set lo up");
+	weft_live_defaults(&config);
+	config.planes = "::1,127.0.0.1";
+	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
+	return live;
+}
+
+static void *serve(void *arg)
+{
+	struct server *s = arg;
+	struct weft_meeting *meeting;
+
+	s->rc = weft_live_accept(s->live, 5 * SECOND, &meeting, s->error, sizeof(s->error));
+	if (s->rc != 1)
+		return NULL;
+	const char *want = json_string_value(json_object_get(weft_meeting_app(meeting), "want"));
+
+	if (!want || strcmp(want, "sink")) {
+		weft_live_refuse(meeting, "no such thing");
+		s->rc = -1;
+		return NULL;
+	}
+	json_t *app = json_pack("{s:i}", "rkey", (int)s->rkey);
+
+	s->rc = weft_live_answer(meeting, app, &s->session, s->error, sizeof(s->error));
+	json_decref(app);
+	while (!s->rc && !atomic_load(&s->stop))
+		weft_pump_step(weft_live_pump(s->live), 1000000);
+	return NULL;
+}
+
+static void start(struct server *s, pthread_t *thread)
+{
+	*s = (struct server){ .live = open_plain() };
+	REQUIRE(!weft_live_listen(s->live, PORT, error, sizeof(error)));
+	REQUIRE(!weft_region_add(weft_live_endpoint(s->live), 0, sink, sizeof(sink), 0,
+		WEFT_ACCESS_REMOTE_WRITE, 5, &s->rkey));
+	REQUIRE(!pthread_create(thread, NULL, serve, s));
+}
+
+static void finish(struct server *s, pthread_t thread)
+{
+	atomic_store(&s->stop, true);
+	pthread_join(thread, NULL);
+	weft_session_close(s->live, &s->session);
+	weft_live_close(s->live);
+}
+
+TEST(weft_live_connect__leaves_queue_pairs_that_carry_a_megabyte)
+{
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+	json_t *app = json_pack("{s:s}", "want", "sink");
+
+	for (size_t i = 0; i < sizeof(source); i++)
+		source[i] = (uint8_t)(i * i >> 5);
+	if (weft_live_connect(
+		    live, "127.0.0.1", PORT, 3, app, SECOND, &session, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(session.n_qps == 3);
+	CHECK_STR(session.peer_host, "plain");
+	struct weft_work work = { .data = source, .len_bytes = sizeof(source) / 4 };
+	struct weft_done done;
+	uint64_t end = weft_clock_now(NULL) + 5 * SECOND;
+	unsigned n = 0;
+
+	work.rkey = (uint32_t)json_integer_value(json_object_get(session.app, "rkey"));
+	for (unsigned i = 0; i < 4; i++) {
+		work.id = i;
+		work.remote_va = i * work.len_bytes;
+		work.data = source + work.remote_va;
+		REQUIRE(!weft_post_write(session.qp[i % 3], &work));
+	}
+	while (n < 4 && weft_clock_now(NULL) < end) {
+		weft_pump_step(weft_live_pump(live), 1000000);
+		while (weft_poll(weft_live_endpoint(live), 0, &done, 1)) {
+			CHECK_EQ(done.status, WEFT_OK);
+			n++;
+		}
+	}
+	CHECK_EQ(n, 4);
+	CHECK_MEM(sink, source, sizeof(source));
+	json_decref(app);
+	weft_session_close(live, &session);
+	finish(&server, thread);
+	weft_live_close(live);
+}
+
+TEST(weft_live_connect__tells_why_it_was_refused)
+{
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+
+	CHECK_EQ(weft_live_connect(
+			 live, "127.0.0.1", PORT, 1, NULL, SECOND, &session, error, sizeof(error)),
+		-1);
+	CHECK_STR(error, "peer: no such thing");
+	finish(&server, thread);
+	weft_live_close(live);
+}
+
+TEST(weft_live_accept__refuses_a_peer_that_does_not_fit)
+{
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+
+	live->udp.mtu_bytes = 512;
+	CHECK_EQ(weft_live_connect(
+			 live, "127.0.0.1", PORT, 1, NULL, SECOND, &session, error, sizeof(error)),
+		-1);
+	CHECK(strstr(error, "512 bytes per packet") != NULL);
+	finish(&server, thread);
+	CHECK_EQ(server.rc, -1);
+	weft_live_close(live);
+}
+
+TEST(weft_live_accept__survives_clients_that_hang_up_or_talk_nonsense)
+{
+	static const char *const lines[] = { "", "GET / HTTP/1.0\r\n", "{}\n", "[1]\n" };
+	const uint8_t addr[1][16] = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	struct weft_live *live = open_plain();
+	struct weft_meeting *meeting;
+
+	REQUIRE(!weft_live_listen(live, PORT, error, sizeof(error)));
+	for (size_t i = 0; i < WEFT_COUNT(lines); i++) {
+		int fd = line_connect(addr, 1, PORT, weft_clock_now(NULL) + SECOND);
+
+		REQUIRE(fd >= 0);
+		CHECK_EQ(line_send(fd, lines[i], weft_clock_now(NULL) + SECOND), 0);
+		shutdown(fd, SHUT_WR);
+		int rc = weft_live_accept(live, SECOND / 10, &meeting, error, sizeof(error));
+
+		CHECK_EQ(rc, i ? -1 : 0);
+		line_close(fd);
+	}
+	weft_live_close(live);
+}
+
+TEST(weft_live_connect__nobody_there)
+{
+	struct weft_live *live = open_plain();
+	struct weft_session session;
+
+	CHECK_EQ(weft_live_connect(live, "127.0.0.1", PORT + 1, 1, NULL, SECOND, &session, error,
+			 sizeof(error)),
+		-1);
+	CHECK(strstr(error, "28516") != NULL);
+	weft_live_close(live);
+}
