@@ -91,13 +91,10 @@ static void print_body(FILE *out, const struct weft_pkt *pkt)
 		fprintf(out, "probe %u", pkt->probe.probe_id);
 		break;
 	case WEFT_OP_EP_REQUEST:
-		if (pkt->ep.op == WEFT_EP_PORT_STATUS) {
-			fprintf(out, "usable ports 0x%08x", pkt->ep.port_mask);
-			break;
-		}
-		/* fall through */
 	case WEFT_OP_EP_RESPONSE:
 		fprintf(out, "request %u", pkt->psn & 0xffff);
+		if (pkt->op == WEFT_OP_EP_REQUEST && pkt->ep.op == WEFT_EP_PORT_STATUS)
+			fprintf(out, ", usable ports 0x%08x", pkt->ep.port_mask);
 		break;
 	default:
 		print_write(out, pkt);
