@@ -63,6 +63,10 @@ done
 for header in "${!room_of[@]}"; do
 	[ -e "include/weft/$header" ] && check "include/weft/$header" "${room_of[$header]}"
 done
+for file in include/weft/*; do
+	[ -e "$file" ] || continue
+	[ -n "${room_of[$(basename "$file")]:-}" ] || fault "$file:1: belongs to no room"
+done
 for dir in src/*/; do
 	[ -d "$dir" ] || continue
 	[ -n "${may[$(basename "$dir")]:-}" ] || fault "$dir:1: is no room"
