@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	frame.wire_bytes = frame.n + (data[0] & 0x20 ? 100 : 0);
 	dissect_frame(&config, &frame, &d);
 	WEFT_ASSERT(d.what == DISSECT_PACKET || d.fault.bit <= 8 * frame.wire_bytes);
-	for (size_t bit = 0; bit < 8 * frame.n + 16; bit++)
+	for (size_t bit = 0; bit < WEFT_MIN(8 * frame.n + 16, 2000); bit++)
 		dissect_field(&frame, &d, bit, name);
 	dissect_human(&term, &frame, &d, 1, true);
 	json_t *object = dissect_json(&frame, &d, 1);
