@@ -5,8 +5,8 @@
  * Triggers (7.5.2): enough new data, the A bit, a CE mark, a retransmission, a probe; and a
  * duplicate, whose sender has evidently not heard us.  Answers wait in one queue until a port is
  * free and are built only then, so they show the newest state, and triggers that say nothing
- * of their own (no CE, no RTX, no probe) rewrite a SACK that is still queued: a burst of 32
- * packets costs one.
+ * of their own (no CE, no RTX, no probe) are content with a SACK that is still queued: a burst
+ * of 32 packets costs one.
  *
  * Which 64 PSNs to show: fresh news first (what no SACK has shown yet), together with as much
  * below the highest PSN as fits, so that each arrival is shown several times and a lost SACK
@@ -33,6 +33,19 @@ struct answer *answer_add(struct weft_endpoint *ep)
 	return answer;
 }
 
+/* Data comes in: paths for our answers are to be kept known (probe.c). */
+static void hear_inbound(struct weft_qp *qp, uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct pathset *set = &ep->sets[qp->set];
+
+	if (set->heard)
+		return;
+	set->heard = true;
+	probe_arm(ep, qp->set, now);
+}
+
+/* A mark or a repeat takes the place of a plain SACK in the queue: it shows all the same. */
 static void add_sack(struct weft_qp *qp, const struct weft_pkt *pkt, bool plain, uint64_t now)
 {
 	struct weft_endpoint *ep = qp->ep;
@@ -41,6 +54,9 @@ static void add_sack(struct weft_qp *qp, const struct weft_pkt *pkt, bool plain,
 		      seq - ep->answer_head < ep->answer_tail - ep->answer_head;
 
 	qp->rx_trigger = 0;
+	if (queued && plain)
+		return; /* it will show this packet as well */
+	hear_inbound(qp, now);
 	if (!queued) {
 		seq = ep->answer_tail;
 		if (!answer_add(ep))
@@ -140,10 +156,12 @@ void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
 static uint32_t choose_base(struct weft_qp *qp, bool is_probe)
 {
 	uint32_t low = weft_psn_add(qp->rx_cack, 1);
-	uint32_t high = weft_psn_add(qp->rx_max, WEFT_PSN_MASK - 62); /* rx_max - 63 */
-	uint32_t base = low;
+	uint32_t high, base = low;
 	bool holes_below;
 
+	if (weft_psn_diff(qp->rx_cack, qp->rx_max) > 0)
+		qp->rx_max = qp->rx_cack;
+	high = weft_psn_add(qp->rx_max, WEFT_PSN_MASK - 62); /* rx_max - 63 */
 	if (weft_psn_diff(high, low) < 0)
 		high = low;
 	holes_below = high != low;

@@ -69,7 +69,7 @@ static void check_receiving(const struct weft_qp *qp)
 	}
 	WEFT_ASSERT(arrived == qp->rx_ooo);
 	WEFT_ASSERT(!window_has(qp, weft_psn_add(qp->rx_cack, 1)));
-	WEFT_ASSERT(weft_psn_diff(qp->rx_max, qp->rx_cack) >= 0);
+	WEFT_ASSERT(!qp->rx_ooo || weft_psn_diff(qp->rx_max, qp->rx_cack) > 0);
 	WEFT_ASSERT(weft_psn_diff(qp->rx_max, qp->rx_cack) < (int32_t)ep->config.window_psns);
 	WEFT_ASSERT((uint16_t)(qp->rq_tail - qp->rq_head) <= ep->config.rq_depth);
 }
@@ -79,7 +79,7 @@ static void check_plane(const struct pathset *set, uint32_t p)
 	const struct plane *plane = &set->plane[p];
 
 	WEFT_ASSERT(plane->active <= plane->total && plane->active <= plane->target);
-	WEFT_ASSERT(!plane->active || plane->cursor < plane->active);
+	WEFT_ASSERT(plane->left <= plane->active && !plane->left == !plane->active);
 	WEFT_ASSERT((set->planes_mask >> p & 1) == (plane->total > 0));
 	WEFT_ASSERT((set->own_empty >> p & 1) == (plane->active == 0));
 	for (uint32_t i = 0; i < plane->total; i++) {

@@ -103,7 +103,7 @@ struct weft_qp {
 	/* line 2: receiving */
 	uint64_t *rx_bits, *rx_last; /* rings of ep->rx_words words: arrived; ends a message */
 	uint32_t rx_cack;       /* this PSN and all before it have arrived */
-	uint32_t rx_max;        /* highest PSN that has arrived */
+	uint32_t rx_max;        /* highest PSN that has arrived out of order */
 	uint32_t rx_low_new;    /* lowest PSN that no SACK has shown yet; see ack_out.c */
 	uint32_t rx_sweep;      /* where the next look back at old holes starts */
 	uint32_t rx_mpr;        /* window we accept: the largest promise still in force */
@@ -171,7 +171,7 @@ struct plane {
 	uint16_t first, total; /* its stretch of order[] */
 	uint16_t active;       /* order[first .. first + active) is sprayed over */
 	uint16_t target;       /* as many as that should be */
-	uint16_t cursor;       /* next in the current pass */
+	uint16_t left;         /* of the current pass; the next one is active - left from first */
 	uint16_t reply;        /* path for answers: PATH_NONE if there is none */
 	uint32_t loss16;       /* when the last lost packet was sent */
 	uint16_t losses;       /* in a row, nothing sent between them has arrived */
@@ -196,9 +196,9 @@ struct pathset {
 	bool telling;
 	uint64_t tell_ns;
 	uint32_t rng; /* of the rotation alone: cheap, and not shared between sets */
-	struct plane plane[WEFT_PORTS_MAX];
 	struct path *path;
 	uint16_t *order;
+	struct plane plane[WEFT_PORTS_MAX];
 };
 
 enum answer_kind { ANSWER_SACK, ANSWER_NACK, ANSWER_ACK, ANSWER_PROBE, ANSWER_EP };
@@ -225,10 +225,11 @@ struct request { /* an endpoint operation of ours that waits for its answer */
 struct region {
 	uint64_t va, len_bytes;
 	uint8_t *base;
-	uint32_t rkey, pd;   /* the pair that a write must name */
-	uint32_t access;
+	uint64_t open_to;    /* key and domain that a remote write must name; 0: nobody */
+	uint32_t rkey, pd, access;
 	bool in_use;
 };
+static_assert(sizeof(struct region) == 48, "looked up for each packet");
 
 struct cq {
 	struct weft_done *ring;
@@ -356,8 +357,6 @@ void loss_learn_reorder(struct weft_qp *qp);
 /* respond.c, window.c */
 void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		   struct weft_place *place); /* left alone where nothing is to be moved */
-bool window_has(const struct weft_qp *qp, uint32_t psn);
-void window_set(struct weft_qp *qp, uint32_t psn, bool last);
 uint32_t window_advance(struct weft_qp *qp); /* how many PSNs cack moved */
 uint64_t window_bits(const struct weft_qp *qp, uint32_t base);
 
@@ -371,8 +370,8 @@ size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max
 struct answer *answer_add(struct weft_endpoint *ep);
 
 /* region.c */
-uint8_t *region_place(struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-		      uint32_t len_bytes, enum weft_drop *why);
+enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
+			    uint32_t len_bytes); /* why region_place() found nothing */
 
 /* pathset.c */
 uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
@@ -421,6 +420,41 @@ void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint
 void probe_on_response(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now);
 void probe_tell_ports(struct weft_endpoint *ep, uint32_t set, uint64_t now);
 void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+
+/* ---- short and hot: here so that they are inlined whatever the build does ---- */
+
+static inline bool window_has(const struct weft_qp *qp, uint32_t psn)
+{
+	uint32_t at = psn & qp->ep->rx_mask;
+
+	return qp->rx_bits[at / 64] >> (at % 64) & 1;
+}
+
+static inline void window_set(struct weft_qp *qp, uint32_t psn, bool last)
+{
+	uint32_t at = psn & qp->ep->rx_mask;
+
+	qp->rx_bits[at / 64] |= UINT64_C(1) << (at % 64);
+	qp->rx_last[at / 64] |= (uint64_t)last << (at % 64);
+}
+
+static inline uint64_t region_names(uint32_t rkey, uint32_t pd)
+{
+	return (uint64_t)pd << 32 | rkey;
+}
+
+/* Where these bytes belong; NULL: key, domain, access or bounds forbid it. */
+static inline uint8_t *region_place(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd,
+				    uint64_t va, uint32_t len_bytes)
+{
+	const struct region *region = &ep->regions[rkey & ep->region_mask];
+	uint64_t offset = va - region->va; /* va + len may wrap in a hostile packet, this not */
+
+	if (region->open_to != region_names(rkey, pd) || offset > region->len_bytes ||
+	    len_bytes > region->len_bytes - offset)
+		return NULL;
+	return region->base + offset;
+}
 
 static inline uint32_t time16(uint64_t now)
 {

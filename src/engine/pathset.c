@@ -71,13 +71,14 @@ static inline uint32_t next_plane(uint32_t mask, uint32_t turn)
 /* The next path of this pass: a random one of those that have not had their turn. */
 static inline uint32_t draw(const struct pathset *set, struct plane *plane, uint32_t random)
 {
-	uint16_t *place = &set->order[plane->first + plane->cursor];
-	uint16_t *other = place + scale(random, (uint32_t)(plane->active - plane->cursor));
+	uint32_t left = plane->left;
+	uint16_t *place = &set->order[plane->first + plane->active - left];
+	uint16_t *other = place + scale(random, left);
 	uint16_t path = *other;
 
 	*other = *place;
 	*place = path;
-	plane->cursor = (uint16_t)(plane->cursor + 1 < plane->active ? plane->cursor + 1 : 0);
+	plane->left = left > 1 ? (uint16_t)(left - 1) : plane->active;
 	return path;
 }
 
@@ -220,8 +221,7 @@ static void count_active(struct pathset *set, struct plane *plane, int by)
 
 	plane->active = (uint16_t)(plane->active + by);
 	set->active += (uint32_t)by;
-	if (plane->cursor >= plane->active)
-		plane->cursor = 0;
+	plane->left = plane->active; /* a new pass */
 	if (plane->active)
 		set->own_empty &= ~bit;
 	else

@@ -50,10 +50,16 @@ static void wipe(struct weft_qp *qp)
 	memset(qp->parked, 0, (ep->wimm_mask + 1) * sizeof(*qp->parked));
 }
 
+/* Without a rate or a window an algorithm would start at one packet and stay there. */
+static bool cc_is_told(const struct weft_cc_config *cc)
+{
+	return cc->rate_bps || cc->max_cwnd_bytes || cc->fixed_bytes;
+}
+
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **out)
 {
 	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
-	    attr->cc->state_bytes > WEFT_CC_STATE_MAX)
+	    attr->cc->state_bytes > WEFT_CC_STATE_MAX || !cc_is_told(&attr->cc_config))
 		return WEFT_EINVAL;
 	struct weft_qp *qp = NULL;
 

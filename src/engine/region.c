@@ -3,8 +3,8 @@
  * region - memory that peers may write to, found by key.
  *
  * A key is a slot number in its low bits and the caller's secret salt above them, so a look-up
- * is one load and a guess has one chance in 2^32 / regions.  Addresses are checked without
- * adding them up: va + len may wrap in a hostile packet.
+ * is one load and a guess has one chance in 2^32 / regions.  A key of 0 in domain 0 never opens
+ * anything: that is what an empty slot looks like.
  */
 #include "local.h"
 
@@ -17,17 +17,21 @@ int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t 
 	for (uint32_t i = 0; i < ep->config.regions; i++) {
 		struct region *region = &ep->regions[i];
 
-		if (region->in_use)
+		uint32_t key = (salt & ~ep->region_mask) | i;
+
+		if (region->in_use || !key)
 			continue;
 		*region = (struct region){
 			.va = va,
 			.len_bytes = len_bytes,
 			.base = base,
-			.rkey = (salt & ~ep->region_mask) | i,
+			.rkey = key,
 			.pd = pd,
 			.access = access,
 			.in_use = true,
 		};
+		if (access & WEFT_ACCESS_REMOTE_WRITE)
+			region->open_to = region_names(region->rkey, pd);
 		*rkey = region->rkey;
 		return 0;
 	}
@@ -41,26 +45,19 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 	if (!region->in_use || region->rkey != rkey)
 		return WEFT_ENOENT;
 	region->in_use = false;
+	region->open_to = 0;
 	return 0;
 }
 
-uint8_t *region_place(struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-		      uint32_t len_bytes, enum weft_drop *why)
+enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
+			    uint32_t len_bytes)
 {
 	const struct region *region = &ep->regions[rkey & ep->region_mask];
-	uint64_t offset = va - region->va;
 
-	if (WEFT_UNLIKELY(region->rkey != rkey || !region->in_use)) {
-		*why = WEFT_DROP_BAD_RKEY;
-		return NULL;
-	}
-	if (region->pd != pd || !(region->access & WEFT_ACCESS_REMOTE_WRITE)) {
-		*why = WEFT_DROP_BAD_ACCESS;
-		return NULL;
-	}
-	if (offset > region->len_bytes || len_bytes > region->len_bytes - offset) {
-		*why = WEFT_DROP_OUT_OF_BOUNDS;
-		return NULL;
-	}
-	return region->base + offset;
+	if (!region->in_use || region->rkey != rkey)
+		return WEFT_DROP_BAD_RKEY;
+	if (region->pd != pd || !(region->access & WEFT_ACCESS_REMOTE_WRITE))
+		return WEFT_DROP_BAD_ACCESS;
+	WEFT_ASSERT(!region_place(ep, rkey, pd, va, len_bytes));
+	return WEFT_DROP_OUT_OF_BOUNDS;
 }

@@ -49,15 +49,22 @@ static uint8_t op_of(const struct sq_work *work, uint32_t index)
 	return work->has_imm ? WEFT_OP_WRITE_LAST_IMM : WEFT_OP_WRITE_LAST;
 }
 
+/* What all packets of a work have in common, and their records. */
+struct burst {
+	struct weft_pkt pkt;
+	struct sent_rec rec;
+};
+
 /*
- * What all packets of a work have in common.  Not inlined, so that a burst copies it from memory
- * by whole vectors: put together anew for each packet, its small stores would stall the copy's
- * wide loads (measured: 8 ns a packet).
+ * Not inlined, so that a burst copies these from memory by whole vectors: put together anew for
+ * each packet, their small stores would stall the copy's wide loads (measured: 8 ns a packet).
  */
 static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const struct sq_work *work,
-					    struct weft_pkt *pkt, uint64_t now)
+					    struct burst *burst, uint64_t now)
 {
-	*pkt = (struct weft_pkt){
+	uint32_t mtu = qp->ep->config.mtu_bytes;
+
+	burst->pkt = (struct weft_pkt){
 		.peer = qp->peer,
 		.tclass = WEFT_CLASS_DATA,
 		.op = WEFT_OP_WRITE_MIDDLE,
@@ -69,8 +76,14 @@ static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const stru
 		       .imm = work->imm,
 		       .msn = work->msn,
 		       .rqmsn = work->rqmsn,
-		       .len_bytes = (uint16_t)qp->ep->config.mtu_bytes,
+		       .len_bytes = (uint16_t)mtu,
 		       .ts = (uint16_t)(now / WEFT_TS_UNIT_NS) },
+	};
+	burst->rec = (struct sent_rec){
+		.sent16 = time16(now),
+		.work = qp->sq_send,
+		.bytes = (uint16_t)weft_nominal_bytes(mtu),
+		.sends = 1,
 	};
 }
 
@@ -213,7 +226,10 @@ static enum sent_how send_lost(struct weft_qp *qp, struct weft_pkt *pkt, uint32_
 
 	if (path == PATH_NONE)
 		return NO_PORT;
-	stamp(qp, work, pkt, now);
+	struct burst burst;
+
+	stamp(qp, work, &burst, now);
+	*pkt = burst.pkt;
 	uint32_t index = (psn - work->psn_first) & WEFT_PSN_MASK;
 	uint32_t len = cut(work, index, ep->config.mtu_bytes, pkt);
 
@@ -254,17 +270,13 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 	uint64_t va = work->va + (uint64_t)index * mtu, now = ep->now;
 	uint32_t step = work->data ? mtu : 0;
 	uint32_t end = WEFT_MIN(work->pkts, index + WEFT_MIN(max, (uint32_t)SEND_BURST));
-	struct weft_pkt template;
+	struct burst burst;
 	struct sent_page *page = NULL;
 	uint16_t picks[SEND_BURST];
 	uint32_t picked = pathset_pick_many(ep, set, ports, picks, end - index);
 
 	*how = picked < end - index ? NO_PORT : SENT;
-	stamp(qp, work, &template, now);
-	const struct sent_rec fresh = {
-		.sent16 = time16(now), .work = qp->sq_send,
-		.bytes = (uint16_t)weft_nominal_bytes(mtu), .sends = 1,
-	};
+	stamp(qp, work, &burst, now);
 	for (; n < picked; n++) {
 		uint32_t psn = weft_psn_add(work->psn_first, index + n);
 
@@ -277,8 +289,8 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 		}
 		struct sent_rec *rec = &page->rec[psn % PAGE_PSNS];
 
-		*rec = fresh;
-		pkts[n] = template;
+		*rec = burst.rec;
+		pkts[n] = burst.pkt;
 		pkts[n].psn = psn;
 		pkts[n].w.data = data;
 		pkts[n].w.va = va;

@@ -14,6 +14,8 @@
  */
 #include "local.h"
 
+#define SLOW __attribute__((noinline)) /* off the common path: see respond_write() */
+
 static void refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, uint8_t port,
 		   enum weft_status status)
 {
@@ -26,9 +28,10 @@ static bool length_fits(const struct weft_pkt *pkt, uint32_t mtu)
 {
 	uint32_t len = pkt->w.len_bytes;
 
-	if (WEFT_LIKELY(pkt->op <= WEFT_OP_WRITE_MIDDLE))
-		return len == mtu && pkt->w.msg_bytes > mtu;
 	switch (pkt->op) {
+	case WEFT_OP_WRITE_FIRST:
+	case WEFT_OP_WRITE_MIDDLE:
+		return len == mtu && pkt->w.msg_bytes > mtu;
 	case WEFT_OP_WRITE_LAST:
 	case WEFT_OP_WRITE_LAST_IMM:
 		return len > 0 && len <= mtu && pkt->w.msg_bytes > mtu;
@@ -67,20 +70,9 @@ static void deliver_immediates(struct weft_qp *qp, uint8_t port)
 	}
 }
 
-static void hear_inbound(struct weft_qp *qp, uint64_t now)
-{
-	struct weft_endpoint *ep = qp->ep;
-	struct pathset *set = &ep->sets[qp->set];
-
-	if (set->heard)
-		return;
-	set->heard = true;
-	probe_arm(ep, qp->set, now);
-}
-
 /* A trimmed packet is a promise that its bytes are lost: nothing in it is placed. */
-static void respond_trimmed(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead,
-			    uint64_t now)
+static SLOW void respond_trimmed(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead,
+				 uint64_t now)
 {
 	struct weft_endpoint *ep = qp->ep;
 
@@ -99,29 +91,24 @@ static void respond_trimmed(struct weft_qp *qp, const struct weft_pkt *pkt, int3
 }
 
 /* Outside the window, or seen before: answered as the protocol says, never written. */
-static bool is_news(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead, uint64_t now)
+static SLOW void respond_old(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead,
+			     uint64_t now)
 {
 	struct weft_endpoint *ep = qp->ep;
 
 	if (ahead >= (int32_t)qp->rx_mpr) {
 		drop_count(ep, WEFT_DROP_PSN_ABOVE);
-		if (now - qp->oor_nack_ns >= ep->config.base_rtt_ns) {
-			qp->oor_nack_ns = now;
-			ack_out_nack(qp, pkt, WEFT_NACK_PSN_OOR_WINDOW, now);
-		}
-		return false;
-	}
-	if (ahead < -WEFT_MPR_MAX_PSNS) {
+		if (now - qp->oor_nack_ns < ep->config.base_rtt_ns)
+			return;
+		qp->oor_nack_ns = now;
+		ack_out_nack(qp, pkt, WEFT_NACK_PSN_OOR_WINDOW, now);
+	} else if (ahead < -WEFT_MPR_MAX_PSNS) {
 		drop_count(ep, WEFT_DROP_PSN_BELOW);
-		return false;
-	}
-	if (ahead <= 0 || window_has(qp, pkt->psn)) {
+	} else {
 		drop_count(ep, WEFT_DROP_DUPLICATE);
 		ep->count.rx_duplicate++;
 		ack_out_on_data(qp, pkt, false, now);
-		return false;
 	}
-	return true;
 }
 
 static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
@@ -141,85 +128,108 @@ static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
 	return true;
 }
 
-/* Above the cumulative PSN: remembered in the window, and as news for the next SACK. */
-static void take_ahead(struct weft_qp *qp, const struct weft_pkt *pkt)
-{
-	window_set(qp, pkt->psn, weft_op_ends_message(pkt->op));
-	qp->rx_ooo++;
-	if (!qp->rx_fresh || weft_psn_diff(pkt->psn, qp->rx_low_new) < 0) {
-		qp->rx_low_new = pkt->psn;
-		qp->rx_fresh = true;
-	}
-}
-
-/* The one that was waited for: it never enters the window, but may free a run that is there. */
-static void take_next(struct weft_qp *qp, const struct weft_pkt *pkt)
-{
-	qp->rx_cack = pkt->psn;
-	qp->rx_msn += weft_op_ends_message(pkt->op);
-	if (qp->rx_ooo)
-		qp->rx_ooo -= window_advance(qp);
-}
-
-static void take(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead, uint64_t now)
+/* What a fresh packet may still be wrong about; answered, and the QP stops. */
+static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uint8_t *to)
 {
 	struct weft_endpoint *ep = qp->ep;
 
-	if (weft_psn_diff(pkt->psn, qp->rx_max) > 0)
-		qp->rx_max = pkt->psn;
-	if (ahead == 1)
-		take_next(qp, pkt);
+	if (!length_fits(pkt, ep->config.mtu_bytes))
+		refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
+		       WEFT_LOCAL_PROTOCOL);
+	else if (!to && pkt->w.len_bytes)
+		refuse(qp, region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes),
+		       WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port, WEFT_LOCAL_PROTOCOL);
+	else if (weft_op_has_imm(pkt->op) && !park_immediate(qp, pkt))
+		refuse(qp, WEFT_DROP_WIMM_OVERFLOW, WEFT_AETH_NAK_WIMM_OVERFLOW, pkt->port,
+		       WEFT_LOCAL_PROTOCOL);
 	else
-		take_ahead(qp, pkt);
-	qp->rx_bytes += weft_nominal_bytes(pkt->w.len_bytes);
-	qp->rx_trigger += WEFT_MAX(pkt->w.len_bytes, 1024);
-	ep->count.rx_data_pkts++;
-	ep->count.rx_data_bytes += pkt->w.len_bytes;
-	hear_inbound(qp, now);
-	/* The usual packet demands nothing and completes nothing. */
-	if (qp->rx_trigger >= ep->config.sack_bytes || qp->rx_msn != qp->rx_msn_told ||
-	    pkt->mark || pkt->flags & (WEFT_BTH_RTX | WEFT_BTH_ACK_REQ))
-		ack_out_on_data(qp, pkt, true, now);
+		return false;
+	return true;
+}
+
+/* The usual packet demands nothing and completes nothing; this one may. */
+static SLOW void answer_and_deliver(struct weft_qp *qp, const struct weft_pkt *pkt,
+				    uint64_t now)
+{
+	ack_out_on_data(qp, pkt, true, now);
 	if (qp->parked_imms)
 		deliver_immediates(qp, pkt->port);
 }
 
+/* The one that was waited for: it never enters the window, but may free a run that is there. */
+static SLOW void take_next(struct weft_qp *qp, const struct weft_pkt *pkt, bool last,
+			   uint64_t now)
+{
+	qp->rx_cack = pkt->psn;
+	qp->rx_msn += last;
+	if (qp->rx_ooo)
+		qp->rx_ooo -= window_advance(qp);
+	answer_and_deliver(qp, pkt, now);
+}
+
+static inline void take(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t ahead, bool last,
+			uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	uint32_t len = pkt->w.len_bytes;
+
+	qp->rx_bytes += weft_nominal_bytes(len);
+	qp->rx_trigger += WEFT_MAX(len, 1024u);
+	ep->count.rx_data_pkts++;
+	ep->count.rx_data_bytes += len;
+	if (ahead == 1) {
+		take_next(qp, pkt, last, now);
+		return;
+	}
+	window_set(qp, pkt->psn, last);
+	qp->rx_ooo++;
+	if (weft_psn_diff(pkt->psn, qp->rx_max) > 0)
+		qp->rx_max = pkt->psn;
+	if (!qp->rx_fresh || weft_psn_diff(pkt->psn, qp->rx_low_new) < 0) {
+		qp->rx_low_new = pkt->psn;
+		qp->rx_fresh = true;
+	}
+	if (qp->rx_trigger >= ep->config.sack_bytes || pkt->mark ||
+	    pkt->flags & (WEFT_BTH_RTX | WEFT_BTH_ACK_REQ))
+		answer_and_deliver(qp, pkt, now);
+}
+
+/* Any packet but a full one from the beginning or the middle of a message. */
+static SLOW void respond_special(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t *to,
+				 int32_t ahead, uint64_t now, struct weft_place *place)
+{
+	if (is_refused(qp, pkt, to))
+		return;
+	place->to = to;
+	place->from = pkt->w.data;
+	place->len_bytes = pkt->w.len_bytes;
+	take(qp, pkt, ahead, weft_op_ends_message(pkt->op), now);
+}
+
+/* All calls from here are tail calls: the common packet saves and restores nothing. */
 void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		   struct weft_place *place)
 {
-	struct weft_endpoint *ep = qp->ep;
 	int32_t ahead = weft_psn_diff(pkt->psn, qp->rx_cack);
-	uint8_t *to = NULL;
-	enum weft_drop why;
+	uint32_t mtu = qp->ep->config.mtu_bytes, len = pkt->w.len_bytes;
 
 	if (WEFT_UNLIKELY(pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))) {
 		respond_trimmed(qp, pkt, ahead, now);
 		return;
 	}
-	/* Inside the window, and not there yet: almost always, so asked first. */
-	if (WEFT_UNLIKELY((uint32_t)(ahead - 1) >= qp->rx_mpr - 1 || window_has(qp, pkt->psn)) &&
-	    !is_news(qp, pkt, ahead, now))
-		return;
-	if (!length_fits(pkt, ep->config.mtu_bytes)) {
-		refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
-		       WEFT_LOCAL_PROTOCOL);
+	if (WEFT_UNLIKELY((uint32_t)(ahead - 1) >= qp->rx_mpr - 1 || window_has(qp, pkt->psn))) {
+		respond_old(qp, pkt, ahead, now);
 		return;
 	}
-	if (pkt->w.len_bytes) {
-		to = region_place(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes, &why);
-		if (!to) {
-			refuse(qp, why, WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port,
-			       WEFT_LOCAL_PROTOCOL);
-			return;
-		}
-	}
-	if (weft_op_has_imm(pkt->op) && !park_immediate(qp, pkt)) {
-		refuse(qp, WEFT_DROP_WIMM_OVERFLOW, WEFT_AETH_NAK_WIMM_OVERFLOW, pkt->port,
-		       WEFT_LOCAL_PROTOCOL);
+	uint8_t *to = region_place(qp->ep, pkt->w.rkey, qp->pd, pkt->w.va, len);
+
+	if (WEFT_UNLIKELY(pkt->op > WEFT_OP_WRITE_MIDDLE || len != mtu || !to ||
+			  pkt->w.msg_bytes <= mtu)) {
+		respond_special(qp, pkt, to, ahead, now, place);
 		return;
 	}
 	place->to = to;
 	place->from = pkt->w.data;
-	place->len_bytes = pkt->w.len_bytes;
-	take(qp, pkt, ahead, now);
+	place->len_bytes = len;
+	take(qp, pkt, ahead, false, now);
 }

@@ -106,7 +106,7 @@ static void ack_page_bits(struct weft_qp *qp, struct sent_page *page, uint32_t p
 		const struct sent_rec *rec = &page->rec[i];
 		struct path *path = &paths[rec->path];
 
-		acked += was_lost >> i & 1 ? 0 : rec->bytes;
+		acked += rec->bytes;
 		path->acked++;
 		if (WEFT_UNLIKELY(rec->sends > 1)) {
 			note_repeat(qp, rec, psn0 + i);
@@ -127,6 +127,8 @@ static void ack_page_bits(struct weft_qp *qp, struct sent_page *page, uint32_t p
 		qp->rack_sent16 = rack16;
 	qp->rack_valid |= any;
 	if (WEFT_UNLIKELY(was_lost)) {
+		for (uint64_t rest = was_lost; rest; rest &= rest - 1)
+			qp->inflight += page->rec[lowest_bit(rest)].bytes; /* was out already */
 		qp->lost -= weft_popcount64(was_lost);
 		qp->ep->count.spurious += weft_popcount64(was_lost);
 	}

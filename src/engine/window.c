@@ -10,21 +10,6 @@
  */
 #include "local.h"
 
-bool window_has(const struct weft_qp *qp, uint32_t psn)
-{
-	uint32_t at = psn & qp->ep->rx_mask;
-
-	return qp->rx_bits[at / 64] >> (at % 64) & 1;
-}
-
-void window_set(struct weft_qp *qp, uint32_t psn, bool last)
-{
-	uint32_t at = psn & qp->ep->rx_mask;
-
-	qp->rx_bits[at / 64] |= UINT64_C(1) << (at % 64);
-	qp->rx_last[at / 64] |= (uint64_t)last << (at % 64);
-}
-
 uint32_t window_advance(struct weft_qp *qp)
 {
 	uint32_t moved = 0;

@@ -34,7 +34,7 @@ static void half_open(struct world *w) { w->qp[0]->in_use = false; }
 static void out_of_order(struct world *w) { w->qp[1]->rx_ooo++; }
 static void arrived_bit(struct world *w) { window_set(w->qp[1], 0xffff00, true); }
 static void last_bit(struct world *w) { w->qp[1]->rx_last[0] |= 1; }
-static void highest(struct world *w) { w->qp[1]->rx_max = w->qp[1]->rx_cack - 1; }
+static void highest(struct world *w) { w->qp[1]->rx_max = weft_psn_add(w->qp[1]->rx_cack, 9999); }
 static void active(struct world *w) { w->end[0]->sets[w->set[0]].active--; }
 static void users(struct world *w) { w->end[0]->sets[w->set[0]].users++; }
 static void empty_mask(struct world *w) { w->end[0]->sets[w->set[0]].own_empty |= 1; }

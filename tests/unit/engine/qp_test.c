@@ -4,7 +4,8 @@
 static struct weft_qp_attr good_attr(const struct world *w)
 {
 	return (struct weft_qp_attr){
-		.cc = &weft_cc_fixed, .peer = 7, .peer_qpn = 1000, .pathset = w->set[0],
+		.cc = &weft_cc_fixed, .cc_config = { .fixed_bytes = 1 << 20 },
+		.peer = 7, .peer_qpn = 1000, .pathset = w->set[0],
 		.mpr_rx_psns = 256, .wimm_rx = 4, .mpr_tx_psns = 256, .wimm_tx = 4,
 		.timeout_exp = 8, .dynamic_mpr = true,
 	};

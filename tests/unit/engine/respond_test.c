@@ -70,8 +70,7 @@ static void wraps(struct world *w, struct weft_pkt *p) { (void)w; p->w.va = UINT
 static void other_domain(struct world *w, struct weft_pkt *p) { (void)p; w->qp[1]->pd = 4; }
 static void read_only(struct world *w, struct weft_pkt *p)
 {
-	(void)p;
-	w->end[1]->regions[0].access = 0;
+	CHECK_EQ(weft_region_add(w->end[1], p->w.va, w->memory[1], 4096, 3, 0, 99, &p->w.rkey), 0);
 }
 static void dropped_region(struct world *w, struct weft_pkt *p)
 {
