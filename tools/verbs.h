@@ -20,8 +20,10 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 64 };
 int verb_run(
 	const char *program, const char *purpose, const struct verb verbs[], int argc, char **argv);
 
+int cmd_cp(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
+int cmd_perf(int argc, char **argv);
 
 #endif

@@ -24,6 +24,7 @@
 #define PLAIN_RTT_NS 200000
 #define PLAIN_RATE_BPS UINT64_C(10000000000)
 #define TIMEOUT_MS_DEFAULT 4000u
+#define TIMEOUT_NS_MIN UINT64_C(8000000) /* a machine may well not run the peer for this long */
 #define SNDBUF_NS 2000000 /* how long a packet may wait in its plane's socket */
 #define SNDBUF_PKTS_MIN 8u
 #define SKB_BYTES 4608u /* half of what the kernel charges for a 4 KiB packet: it doubles */
@@ -124,7 +125,7 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 /* ACK timeout 1.024 us * 2^exp of at least four times round trip and queue. */
 static void choose_timeouts(struct weft_live *live)
 {
-	uint64_t want_ns = UINT64_C(4) * 2 * live->rtt_ns, budget_ns;
+	uint64_t want_ns = WEFT_MAX(UINT64_C(4) * 2 * live->rtt_ns, TIMEOUT_NS_MIN), budget_ns;
 	uint32_t limit_ms = live->config.timeout_ms ? live->config.timeout_ms : TIMEOUT_MS_DEFAULT;
 
 	live->timeout_exp = 1;

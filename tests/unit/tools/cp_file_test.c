@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cp.h"
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char error[CP_TEXT_BYTES];
+static char outside[] = "/tmp/weft-cp-test-XXXXXX";
+
+/* outside/ has served/, served/sub/, served/out -> .. and served/in -> sub; returns served's fd. */
+static int folder(void)
+{
+	static bool made;
+	char path[200];
+
+	if (!made) {
+		REQUIRE(mkdtemp(outside));
+		snprintf(path, sizeof(path),
+			"cd %s && mkdir -p served/sub && ln -s .. served/out && "
+			"ln -s sub served/in && ln -s /etc served/etc",
+			outside);
+		REQUIRE(!system(path));
+		made = true;
+	}
+	snprintf(path, sizeof(path), "%s/served", outside);
+	return open(path, O_RDONLY | O_DIRECTORY);
+}
+
+static bool is_there(int root, const char *path)
+{
+	return !faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+static unsigned entries(int root)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command), "test $(ls -A /proc/%d/fd/%d/ | wc -l) -eq 4", getpid(),
+		root);
+	return system(command) ? 0 : 4;
+}
+
+TEST(cp_file_create__appears_only_when_kept)
+{
+	int root = folder();
+	struct cp_file file;
+	struct stat st;
+
+	REQUIRE(!cp_file_create(&file, root, "sub/new", 10000, 0640, error, sizeof(error)));
+	memset(file.data, 7, 10000);
+	CHECK(!is_there(root, "sub/new"));
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+	cp_file_close(&file);
+	REQUIRE(!fstatat(root, "sub/new", &st, 0));
+	CHECK_EQ(st.st_size, 10000);
+	CHECK_EQ(st.st_mode & 0777, 0640);
+	/* Again over the old one, and given up: the old one stays, nothing else does. */
+	REQUIRE(!cp_file_create(&file, root, "sub/new", 5, 0600, error, sizeof(error)));
+	cp_file_close(&file);
+	REQUIRE(!fstatat(root, "sub/new", &st, 0));
+	CHECK_EQ(st.st_size, 10000);
+	unlinkat(root, "sub/new", 0);
+	CHECK_EQ(entries(root), 4);
+	REQUIRE(!cp_file_create(&file, root, "in/linked", 0, 0600, error, sizeof(error)));
+	CHECK(!file.data);
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+	cp_file_close(&file);
+	CHECK(is_there(root, "sub/linked"));
+	unlinkat(root, "sub/linked", 0);
+	close(root);
+}
+
+TEST(cp_file_create__never_leaves_the_folder)
+{
+	static const char *const bad[] = { "../x", "/etc/x", "/x", "out/x", "etc/x", "sub/../../x",
+		"in/../../x", "", ".", "..", "sub/", "sub/..", "nowhere/x", "/", "../served/x",
+		"/proc/self/cwd/x" };
+	int root = folder();
+
+	for (size_t i = 0; i < WEFT_COUNT(bad); i++) {
+		struct cp_file file;
+
+		error[0] = 0;
+		if (!cp_file_create(&file, root, bad[i], 1, 0600, error, sizeof(error)))
+			CHECK_FAIL("\"%s\" was taken", bad[i]);
+		CHECK(strlen(error) > 0);
+	}
+	CHECK_EQ(entries(root), 4);
+	close(root);
+}
+
+TEST(cp_file_create__replaces_a_link_instead_of_following_it)
+{
+	int root = folder();
+	struct cp_file file;
+	struct stat st;
+
+	REQUIRE(!symlinkat("../victim", root, "link"));
+	REQUIRE(!cp_file_create(&file, root, "link", 1, 0600, error, sizeof(error)));
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+	cp_file_close(&file);
+	REQUIRE(!fstatat(root, "link", &st, AT_SYMLINK_NOFOLLOW));
+	CHECK(S_ISREG(st.st_mode));
+	CHECK(!is_there(root, "../victim"));
+	unlinkat(root, "link", 0);
+	close(root);
+}
+
+TEST(cp_file_create__more_than_the_disk_has_is_refused_at_once)
+{
+	int root = folder();
+	struct cp_file file;
+
+	CHECK_EQ(cp_file_create(&file, root, "huge", UINT64_C(1) << 60, 0600, error, sizeof(error)),
+		-1);
+	CHECK(strlen(error) > 0);
+	CHECK_EQ(entries(root), 4);
+	close(root);
+}
+
+TEST(cp_file_open__takes_regular_files_only)
+{
+	struct cp_file file;
+
+	CHECK_EQ(cp_file_open(&file, "/nowhere/at/all", error, sizeof(error)), -1);
+	CHECK(strstr(error, "/nowhere/at/all") != NULL);
+	CHECK_EQ(cp_file_open(&file, "/tmp", error, sizeof(error)), -1);
+	CHECK_EQ(cp_file_open(&file, "/proc/self/exe", error, sizeof(error)), 0);
+	CHECK(file.bytes > 1000 && !memcmp(file.data, "\177ELF", 4));
+	cp_file_close(&file);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TEST_CP_PAIR_H
+#define TEST_CP_PAIR_H
+/*
+ * cp_pair - a sender and a receiver of `weft cp` in two child processes, over loopback.
+ *
+ * The includer defines PORT, a TCP port of its own, and SILENCE_NS.
+ */
+#include "cp.h"
+
+#include "check.h"
+#include "verbs.h"
+
+#include <sys/wait.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+static char error[CP_TEXT_BYTES], folder[] = "/tmp/weft-cp-test-XXXXXX";
+static const struct cp_options options = { .json = true,
+	.quiet = true,
+	.once = true,
+	.bin_ns = 1000000,
+	.silence_ns = SILENCE_NS,
+	.chunk_bytes = 65536 };
+
+static struct weft_live *open_live(void)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	weft_live_defaults(&config);
+	config.planes = "::1,127.0.0.1";
+	config.timeout_ms = 300;
+	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
+	return live;
+}
+
+/* A network of one's own, and a folder with in/ to read from and out/ to receive into. */
+static void enter(void)
+{
+	static bool entered;
+	char command[200];
+
+	if (entered)
+		return;
+	if (unshare(getuid() ? CLONE_NEWUSER | CLONE_NEWNET : CLONE_NEWNET) ||
+		system("ip link set lo up"))
+		SKIP("no network namespaces here");
+	REQUIRE(mkdtemp(folder));
+	snprintf(command, sizeof(command),
+		"cd %s && mkdir in out && head -c 3000001 /dev/urandom > "
+		"in/big && : > in/empty && echo hello > in/small",
+		folder);
+	REQUIRE(!system(command));
+	entered = true;
+}
+
+static char *at(const char *path)
+{
+	static char texts[4][300];
+	static unsigned turn;
+	char *text = texts[turn++ % 4];
+
+	snprintf(text, sizeof(texts[0]), "%s/%s", folder, path);
+	return text;
+}
+
+/* Receives one file in a child, its report in out.json. */
+static inline pid_t serve(void)
+{
+	pid_t child;
+
+	enter();
+	child = fork();
+	if (child)
+		return child;
+	if (!freopen(at("recv.json"), "w", stdout))
+		_exit(99);
+	int rc = cp_serve(open_live(), &options, PORT, at("out"));
+
+	fflush(stdout);
+	_exit(rc);
+}
+
+static inline int status_of(pid_t child)
+{
+	int status = 0;
+
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+
+static bool is_refused_by_nobody(void)
+{
+	char text[600] = "";
+	FILE *log;
+
+	fflush(stderr);
+	log = fopen(at("send.err"), "r");
+	while (log && fgets(text, sizeof(text), log))
+		;
+	if (log)
+		fclose(log);
+	return strstr(text, "nobody answers");
+}
+
+/* Sends in a child too, since reports go to standard output; tries until the server is up. */
+static inline pid_t start_sending(const char *file, const char *name)
+{
+	pid_t child = fork();
+	int rc = EXIT_FAILED;
+
+	if (child)
+		return child;
+	struct weft_live *live = open_live();
+
+	if (!freopen(at("send.json"), "w", stdout) || !freopen(at("send.err"), "w", stderr))
+		_exit(99);
+	for (unsigned i = 0; i < 100; i++) {
+		rc = cp_send(live, &options, PORT, file, "127.0.0.1", name);
+		if (!rc || !is_refused_by_nobody())
+			break;
+		usleep(20000);
+	}
+	fflush(stdout);
+	_exit(rc);
+}
+
+static inline int send_file(const char *file, const char *name)
+{
+	return status_of(start_sending(file, name));
+}
+
+static inline bool same(const char *a, const char *b)
+{
+	char command[700];
+
+	snprintf(command, sizeof(command), "cmp -s %s %s", at(a), at(b));
+	return !system(command);
+}
+
+static inline unsigned files_out(void)
+{
+	char command[400], text[32] = "";
+	FILE *ls;
+
+	snprintf(command, sizeof(command), "ls -A %s | wc -l", at("out"));
+	ls = popen(command, "r");
+	REQUIRE(ls && fgets(text, sizeof(text), ls));
+	pclose(ls);
+	return (unsigned)strtoul(text, NULL, 10);
+}
+
+static inline json_t *report(const char *name)
+{
+	json_error_t why;
+
+	return json_load_file(at(name), 0, &why);
+}
+
+#endif

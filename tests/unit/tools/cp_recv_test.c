@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receiving end: what it keeps, what it refuses, when it gives up. */
+#define PORT 28522
+#define SILENCE_NS UINT64_C(700000000)
+#include "cp_pair.h"
+
+TEST(cp_serve__reports_bytes_over_time)
+{
+	pid_t server = serve();
+
+	CHECK_EQ(send_file(at("in/big"), "big"), EXIT_OK);
+	CHECK_EQ(status_of(server), EXIT_OK);
+	CHECK(same("in/big", "out/big"));
+	json_t *root = report("recv.json"), *placed = json_object_get(root, "placed");
+	json_t *bins = json_object_get(placed, "cumulative_bytes");
+
+	CHECK(json_is_null(json_object_get(root, "error")));
+	CHECK_EQ(json_integer_value(json_object_get(root, "bytes")), 3000001);
+	CHECK(json_array_size(bins) > 0);
+	CHECK(json_integer_value(json_array_get(bins, json_array_size(bins) - 1)) > 2900000);
+	CHECK(json_is_object(json_object_get(placed, "longest_stall")));
+	json_decref(root);
+}
+
+/* What had arrived is gone with it. */
+TEST(cp_serve__gives_a_silent_sender_up)
+{
+	pid_t server = serve();
+	unsigned before = files_out();
+	char command[300];
+
+	snprintf(command, sizeof(command), "truncate -s 2G %s", at("in/huge"));
+	REQUIRE(!system(command));
+	pid_t sender = start_sending(at("in/huge"), "huge");
+
+	usleep(300000);
+	kill(sender, SIGKILL);
+	status_of(sender);
+	int rc = status_of(server);
+
+	CHECK(rc == EXIT_FAILED || rc == EXIT_OK); /* OK: it was faster than the alarm */
+	CHECK(files_out() <= before + (rc == EXIT_OK));
+	remove(at("in/huge"));
+	remove(at("out/huge"));
+}
+
+TEST(cp_serve__refuses_a_folder_that_is_not_there)
+{
+	enter();
+	CHECK_EQ(cp_serve(open_live(), &options, 28523, "/nowhere/at/all"), EXIT_FAILED);
+}

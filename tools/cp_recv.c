@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cp_recv - the receiving end of `weft cp`: one sender after the other.
+ *
+ * The sender's word decides nothing here but the name beneath the served folder and the number of
+ * bytes.  A file appears under its name only when every chunk has been announced and the digests
+ * agree; whatever ends a transfer before that leaves no trace.  A sender that has not placed a
+ * byte for the time of --silence is given up: a receiver has no retransmission timer that would
+ * tell.
+ */
+#include "cp.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TURN_NS 1000000
+#define RECEIVES 64u
+#define DATA_QP 1u
+#define CLIENT_NS UINT64_C(3600000000000)
+
+struct receiver {
+	struct weft_live *live;
+	const struct cp_options *options;
+	struct weft_session session;
+	struct weft_mail mail;
+	struct cp_file file;
+	struct cp_work work;
+	struct cp_series series;
+	struct cp_events events;
+	char path[1024], error[CP_TEXT_BYTES], theirs[2 * CP_HASH_BYTES + 1];
+	uint64_t placed_before, cpu_ns, chunks, n_chunks, deadline_ns;
+	uint32_t rkey, chunk_bytes;
+	int failed;
+};
+
+static int fail(struct receiver *r, const char *what)
+{
+	if (!r->error[0])
+		snprintf(r->error, sizeof(r->error), "%s", what);
+	return -1;
+}
+
+/* ---- set-up ---- */
+
+static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, unsigned *mode)
+{
+	const char *tool = json_string_value(json_object_get(app, "tool"));
+	const char *name = json_string_value(json_object_get(app, "name"));
+	json_int_t size = json_integer_value(json_object_get(app, "bytes"));
+	json_int_t chunk = json_integer_value(json_object_get(app, "chunk"));
+
+	if (!tool || strcmp(tool, "cp"))
+		return fail(r, "the client is not weft cp");
+	if (!name || strlen(name) >= sizeof(r->path) || size < 0 || chunk < 4096 ||
+		chunk > (1 << 30) || (uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
+		return fail(r, "the client's request has a wrong name, size or chunk");
+	snprintf(r->path, sizeof(r->path), "%s", name);
+	*mode = (unsigned)json_integer_value(json_object_get(app, "mode"));
+	*bytes = (uint64_t)size;
+	r->chunk_bytes = (uint32_t)chunk;
+	r->n_chunks = WEFT_DIV_UP(*bytes, (uint64_t)r->chunk_bytes);
+	return 0;
+}
+
+static int prepare(struct receiver *r, int root, const json_t *app)
+{
+	uint64_t bytes = 0;
+	unsigned mode = 0;
+
+	if (read_request(r, app, &bytes, &mode) ||
+		cp_file_create(&r->file, root, r->path, bytes, mode, r->error, sizeof(r->error)))
+		return -1;
+	if (weft_mail_open(&r->mail, r->live))
+		return fail(r, "no room for mail");
+	if (bytes && weft_region_add(weft_live_endpoint(r->live), 0, r->file.data, bytes, 0,
+			     WEFT_ACCESS_REMOTE_WRITE, weft_live_random(r->live), &r->rkey))
+		return fail(r, "no room for another memory region");
+	return 0;
+}
+
+static int accept_session(struct receiver *r, struct weft_meeting *meeting)
+{
+	json_t *app = json_pack("{s:I}", "rkey", (json_int_t)r->rkey);
+
+	weft_mail_offer(&r->mail, app);
+	int rc = weft_live_answer(meeting, app, &r->session, r->error, sizeof(r->error));
+
+	json_decref(app);
+	if (!rc && r->session.n_qps <= DATA_QP)
+		rc = fail(r, "the client has too few queue pairs");
+	if (!rc)
+		rc = weft_mail_start(&r->mail, &r->session, r->error, sizeof(r->error));
+	for (uint32_t i = 0; !rc && i < RECEIVES; i++)
+		if (weft_post_recv(r->session.qp[DATA_QP], i))
+			rc = fail(r, "no room for receives");
+	return rc;
+}
+
+/* ---- transfer ---- */
+
+static void take_chunk(struct receiver *r, const struct weft_done *done)
+{
+	uint64_t end;
+
+	/* They come in posting order; anything else is a sender that lies. */
+	if (done->imm != (uint32_t)r->chunks || r->chunks >= r->n_chunks) {
+		(void)fail(r, "the sender announced a chunk out of turn");
+		return;
+	}
+	r->chunks++;
+	end = WEFT_MIN(r->chunks * r->chunk_bytes, r->file.bytes);
+	atomic_store_explicit(&r->work.ready, end, memory_order_release);
+	(void)weft_post_recv(r->session.qp[DATA_QP], done->id);
+}
+
+static void take_mail(struct receiver *r, json_t *message)
+{
+	const char *hex = json_string_value(json_object_get(message, "sha256"));
+
+	if (hex && strlen(hex) == 2 * CP_HASH_BYTES)
+		snprintf(r->theirs, sizeof(r->theirs), "%s", hex);
+	json_decref(message);
+}
+
+static void turn(struct receiver *r)
+{
+	struct weft_pump *pump = weft_live_pump(r->live);
+	const struct weft_pump_stats *stats = weft_pump_stats(pump);
+	struct weft_done done[32];
+	size_t n;
+
+	weft_pump_step(pump, TURN_NS);
+	n = weft_poll(weft_live_endpoint(r->live), 0, done, WEFT_COUNT(done));
+	for (size_t i = 0; i < n; i++) {
+		json_t *message;
+
+		if (done[i].status != WEFT_OK && !r->failed)
+			r->failed = done[i].status;
+		if (weft_mail_take(&r->mail, &done[i], &message))
+			take_mail(r, message);
+		else if (done[i].status == WEFT_OK)
+			take_chunk(r, &done[i]);
+	}
+	/* Mail is placed too; it comes after the last chunk and would count as a late arrival. */
+	if (r->chunks < r->n_chunks) {
+		cp_series_add(&r->series, stats->placed_bytes - r->placed_before,
+			weft_pump_now(pump), stats->late_ns);
+		if (stats->placed_at_ns == weft_pump_now(pump))
+			r->deadline_ns = weft_pump_now(pump) + r->options->silence_ns;
+	}
+	if (r->options->json)
+		cp_events_take(&r->events, r->live);
+}
+
+static int transfer(struct receiver *r)
+{
+	r->placed_before = weft_pump_stats(weft_live_pump(r->live))->placed_bytes;
+	r->deadline_ns = weft_clock_now(NULL) + r->options->silence_ns;
+	if (cp_work_start(&r->work, &r->file, true))
+		return fail(r, "no second thread");
+	while (!(r->chunks == r->n_chunks && r->theirs[0]) && !r->failed && !r->error[0]) {
+		turn(r);
+		if (weft_pump_now(weft_live_pump(r->live)) > r->deadline_ns)
+			return fail(r, "the sender has fallen silent");
+	}
+	if (r->failed)
+		return fail(r, weft_status_name(r->failed));
+	return r->error[0] ? -1 : 0;
+}
+
+static json_t *short_report(const struct receiver *r)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "stall_ns", (json_int_t)r->series.stall.ns,
+		"stall_at_ns", (json_int_t)r->series.stall.at_ns, "ns",
+		(json_int_t)(r->series.last_ns - r->series.start_ns), "cpu_ns",
+		(json_int_t)(weft_clock_cpu_ns() - r->cpu_ns));
+}
+
+/* Compares digests, gives the file its name, and tells the sender. */
+static int finish(struct receiver *r)
+{
+	char ours[2 * CP_HASH_BYTES + 1];
+	uint64_t deadline = weft_clock_now(NULL) + r->options->silence_ns;
+	int rc = 0;
+
+	while (atomic_load(&r->work.hashed) < r->file.bytes && !r->failed)
+		turn(r);
+	cp_work_end(&r->work, r->failed);
+	cp_hex(r->work.digest, ours);
+	if (strcmp(ours, r->theirs))
+		rc = fail(
+			r, "the bytes that arrived have another digest than those that were sent");
+	else
+		rc = cp_file_keep(&r->file, r->error, sizeof(r->error));
+	json_t *verdict = rc ? json_pack("{s:s}", "error", r->error)
+			     : json_pack("{s:s, s:o}", "sha256", ours, "report", short_report(r));
+
+	if (weft_mail_send(&r->mail, verdict))
+		rc = fail(r, "the sender cannot be told");
+	json_decref(verdict);
+	while (!weft_mail_idle(&r->mail) && !r->failed && weft_clock_now(NULL) < deadline)
+		turn(r);
+	return rc;
+}
+
+/* ---- telling ---- */
+
+static void report(struct receiver *r, int rc)
+{
+	uint64_t ns = r->series.last_ns - r->series.start_ns;
+	char bytes[HUMAN_MAX], rate[HUMAN_MAX], time[HUMAN_MAX], hex[2 * CP_HASH_BYTES + 1];
+
+	cp_hex(r->work.digest, hex);
+	if (rc)
+		fprintf(stderr, "weft cp: %s: %s\n", r->path, r->error);
+	else if (!r->options->quiet)
+		fprintf(stderr, "%s: %s from %s in %s, %s, longest stall %.1f ms, sha256 %s\n",
+			r->path, human_bytes(bytes, r->file.bytes), r->session.peer_host,
+			human_ns(time, ns),
+			human_rate(rate,
+				ns ? (uint64_t)((double)r->file.bytes * 8e9 / (double)ns) : 0),
+			(double)r->series.stall.ns / 1e6, hex);
+	if (!r->options->json)
+		return;
+	json_t *root = json_pack("{s:s, s:s, s:s?, s:s?, s:I, s:I, s:o, s:o}", "role", "receiver",
+		"file", r->path, "error", rc ? r->error : NULL, "sha256", rc ? NULL : hex, "bytes",
+		(json_int_t)r->file.bytes, "cpu_ns", (json_int_t)(weft_clock_cpu_ns() - r->cpu_ns),
+		"placed", cp_series_json(&r->series), "endpoint",
+		cp_state_json(r->live, r->session.pathset, &r->events));
+
+	json_dumpf(root, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(root);
+}
+
+static int receive_one(struct receiver *r, int root, struct weft_meeting *meeting)
+{
+	int rc = prepare(r, root, weft_meeting_app(meeting));
+
+	if (rc)
+		weft_live_refuse(meeting, r->error);
+	else
+		rc = accept_session(r, meeting);
+	if (!rc) {
+		rc = transfer(r);
+		if (!rc)
+			rc = finish(r);
+		cp_work_end(&r->work, true);
+	}
+	report(r, rc);
+	weft_session_close(r->live, &r->session);
+	if (r->rkey)
+		(void)weft_region_drop(weft_live_endpoint(r->live), r->rkey);
+	weft_mail_close(&r->mail);
+	cp_file_close(&r->file);
+	cp_series_end(&r->series);
+	json_decref(r->events.list);
+	return rc ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Waits for one client; whether there was a transfer, whose exit status is in *rc then. */
+static bool serve_one(struct weft_live *live, const struct cp_options *options, int root, int *rc)
+{
+	char error[CP_TEXT_BYTES] = "";
+	struct weft_meeting *meeting;
+	int got = weft_live_accept(live, CLIENT_NS, &meeting, error, sizeof(error));
+
+	if (got < 0)
+		fprintf(stderr, "weft cp: %s\n", error);
+	if (got <= 0)
+		return false;
+	struct receiver *r = calloc(1, sizeof(*r));
+
+	WEFT_ASSERT(r);
+	*r = (struct receiver){ .live = live, .options = options, .cpu_ns = weft_clock_cpu_ns() };
+	r->file.fd = r->file.dir = -1;
+	cp_series_begin(&r->series, options->bin_ns);
+	*rc = receive_one(r, root, meeting);
+	bool moved = r->chunks || !*rc;
+
+	free(r);
+	return moved;
+}
+
+int cp_serve(struct weft_live *live, const struct cp_options *options, uint16_t tcp_port,
+	const char *folder)
+{
+	int root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = EXIT_OK;
+	char error[CP_TEXT_BYTES] = "";
+
+	if (root < 0 || weft_live_listen(live, tcp_port, error, sizeof(error))) {
+		fprintf(stderr, "weft cp: %s: %s\n", folder, root < 0 ? strerror(errno) : error);
+		return EXIT_FAILED;
+	}
+	if (!options->quiet)
+		fprintf(stderr, "%s receives into %s\n", weft_live_host(live), folder);
+	while (!serve_one(live, options, root, &rc) || !options->once)
+		;
+	close(root);
+	return rc;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * live_args - one spelling of the options that have to do with where we are and how we send.
+ */
+#include "live_args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum {
+	OPT_FABRIC = 0x1000,
+	OPT_HOST,
+	OPT_PLANES,
+	OPT_CC,
+	OPT_RTT,
+	OPT_RATE,
+	OPT_PATHS,
+	OPT_MTU,
+	OPT_GIVE_UP
+};
+
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "Where this is and how to send:", 10 },
+	{ "fabric", OPT_FABRIC, "FILE", 0, "fabric file (default: $WEFT_FABRIC)", 0 },
+	{ "host", OPT_HOST, "NAME", 0, "which of its hosts this is (default: $WEFT_HOST)", 0 },
+	{ "planes", OPT_PLANES, "ADDR,...", 0, "no fabric file: own addresses, one per plane", 0 },
+	{ "port", 'p', "PORT", 0, "TCP port of the set-up (default: 18515)", 0 },
+	{ "cc", OPT_CC, "NAME", 0, "congestion control (default: uet-1.0-nscc)", 0 },
+	{ "rtt", OPT_RTT, "US", 0, "idle round trip of the longest path in us", 0 },
+	{ "rate", OPT_RATE, "MBPS", 0, "rate of all planes together in Mb/s", 0 },
+	{ "paths", OPT_PATHS, "N", 0, "paths (EVs) per connection, at most", 0 },
+	{ "mtu", OPT_MTU, "BYTES", 0, "payload per packet (default: what fits the links)", 0 },
+	{ "give-up", OPT_GIVE_UP, "MS", 0, "silence of the peer that ends a connection", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+uint64_t arg_number(
+	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	static const char units[] = "kMG";
+	char *end;
+
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+	if (errno || end == text || *text == '-' || (*end && (!unit || end[1])) ||
+		value > UINT64_MAX >> shift || value << shift < min || value << shift > max)
+		argp_error(state, "%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, name,
+			text, min, max);
+	return (uint64_t)value << shift;
+}
+
+void live_hurry(void)
+{
+	struct sched_param param = { .sched_priority = 1 };
+
+	/* Niceness would count within this terminal's group of processes only (autogroups). */
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+		(void)setpriority(PRIO_PROCESS, 0, -15);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct live_args *args = state->input;
+	struct weft_live_config *config = &args->config;
+
+	switch (key) {
+	case OPT_FABRIC:
+		config->fabric = arg;
+		break;
+	case OPT_HOST:
+		config->host = arg;
+		break;
+	case OPT_PLANES:
+		config->planes = arg;
+		break;
+	case 'p':
+		args->tcp_port = (uint16_t)arg_number(state, "port", arg, 1, 65535);
+		break;
+	case OPT_CC:
+		config->cc = arg;
+		break;
+	case OPT_RTT:
+		config->rtt_ns = (uint32_t)arg_number(state, "rtt", arg, 1, 1000000) * 1000;
+		break;
+	case OPT_RATE:
+		config->rate_bps = arg_number(state, "rate", arg, 1, 100000000) * 1000000;
+		break;
+	case OPT_PATHS:
+		config->paths = (uint32_t)arg_number(state, "paths", arg, 1, 512);
+		break;
+	case OPT_MTU:
+		config->mtu_bytes = (uint32_t)arg_number(state, "mtu", arg, 64, WEFT_MTU_MAX) & ~3u;
+		break;
+	case OPT_GIVE_UP:
+		config->timeout_ms = (uint32_t)arg_number(state, "give-up", arg, 10, 3600000);
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+const struct argp live_argp = { .options = options, .parser = parse };

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef LIVE_ARGS_H
+#define LIVE_ARGS_H
+/*
+ * live_args - the options that every verb with a live endpoint has: --fabric, --host, --planes,
+ * --cc, --rtt, --rate, --paths, --give-up, --port.  An argp child over a struct live_args.
+ */
+#include <argp.h>
+#include <weft/session.h>
+
+struct live_args {
+	struct weft_live_config config; /* weft_live_defaults() before parsing */
+	uint16_t tcp_port;
+};
+
+extern const struct argp live_argp;
+
+/* A whole number with an optional k, M, G (powers of 1024); argp_error() where it is not. */
+uint64_t arg_number(
+	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max);
+
+/* Asks for the machine's attention: a pump that is not run is a network that stands still.  Only
+ * root gets it; everybody else is served in turn. */
+void live_hurry(void);
+
+#endif
