@@ -11,7 +11,7 @@
  *   pathset.c  which path next             path_state.c  Figure 5, as a grid
  *   timer.c    all deadlines               endpoint.c dispatch, memory
  *
- * Per packet the sender touches lines 0 and 1 of its QP, the receiver lines 2 and 3.
+ * Per packet each side touches two lines of its QP: see there.
  */
 #include <weft/base.h>
 #include <weft/engine.h>
@@ -65,89 +65,98 @@ struct parked_imm { /* an immediate that waits for its turn */
 	bool valid;
 };
 
+/*
+ * Lines are ordered by who touches them.  A packet sent touches `ident` and `send`; a packet
+ * received touches `ident`, and `answer` when a message ends in it or it demands a SACK; an
+ * acknowledgement touches `ident`, `send` and `ack`.
+ */
 struct weft_qp {
-	/* line 0: sending */
+	/* line 0, ident: who we are, and all that a usual received packet changes */
 	struct weft_endpoint *ep;
-	struct sq_work *sq;
+	uint64_t *rx_bits;      /* ring of rx_mask + 1 bits: arrived */
+	uint64_t rx_bytes;      /* nominal, each new untrimmed packet once */
+	uint32_t qpn, peer, pd;
+	uint32_t rx_cack;       /* this PSN and all before it have arrived */
+	uint32_t rx_max;        /* highest PSN that has arrived out of order */
+	uint32_t rx_mpr;        /* window we accept: the largest promise still in force */
+	uint32_t rx_ooo;        /* arrived above rx_cack */
+	uint32_t rx_trigger;    /* sack_trigger_cnt */
+	uint32_t rx_low_new;    /* lowest PSN that no SACK has shown yet; see ack_out.c */
+	uint16_t parked_imms;   /* immediates that wait for their turn */
+	uint8_t state;          /* enum weft_qp_state */
+	bool rx_fresh;          /* rx_low_new is valid */
+
+	/* line 1, send */
+	struct sq_work *sq WEFT_CACHE_ALIGNED;
 	uint16_t *pages;        /* ring of page numbers, indexed by PSN / 64 */
 	uint32_t psn_next;      /* to be sent */
 	uint32_t psn_unack;     /* oldest not known to have arrived */
 	uint32_t inflight;      /* nominal bytes: sent, neither acked nor lost */
 	uint32_t cwnd;          /* bytes, cached from cc */
+	uint32_t mpr_tx;        /* min(peer's window, our records) */
 	uint32_t send_pkt;      /* packets already cut from the work at sq_send */
 	uint32_t lost;          /* PSNs marked lost */
+	uint32_t since_ask;     /* nominal bytes sent since the last A bit */
+	uint32_t peer_qpn;
 	uint16_t sq_head;       /* oldest work not completed; all three run freely */
 	uint16_t sq_send;       /* next to be cut */
 	uint16_t sq_tail;       /* next free slot */
 	uint16_t set;
-	uint8_t state;          /* enum weft_qp_state */
 	bool ready;             /* in the ready ring */
-	uint8_t spurious_shift; /* reorder_ns is doubled this often */
+	bool rack_valid, progressed;
 
-	/* line 1: acknowledgements */
-	uint32_t peer, peer_qpn;
-	uint32_t mpr_tx;        /* min(peer's window, our records) */
-	uint32_t lost_low;      /* no lost PSN below this one */
+	/* line 2, ack: what the peer said */
+	uint32_t lost_low WEFT_CACHE_ALIGNED; /* no lost PSN below this one */
 	uint32_t rack_sent16;   /* latest transmission known to have arrived */
 	uint32_t rcvd_units;    /* last CC_STATE.rcvd_bytes seen */
 	uint32_t rtt_ns, rttvar_ns, rtt_min_ns;
 	uint32_t reorder_ns;    /* cached: see loss.c */
-	uint32_t since_ask;     /* nominal bytes sent since the last A bit */
+	uint32_t msn_done;      /* messages completed by the peer, 24 bits count */
+	uint64_t rto_ns;        /* records are looked through then; 0: nothing to wait for */
+	uint64_t progress_ns;   /* last sign of life that concerned what we sent */
+	uint64_t probe_wait_ns; /* after progress_ns; 0: the first wait */
 	uint16_t msn_next;      /* of the next work to be cut */
 	uint16_t rqmsn_next;
-	uint32_t msn_done;      /* messages completed by the peer, 24 bits count */
 	uint16_t wimm_inflight, wimm_tx;
-	uint8_t penalty_in;
-	bool rack_valid, rcvd_valid, progressed;
 
-	/* line 2: receiving */
-	uint64_t *rx_bits, *rx_last; /* rings of ep->rx_words words: arrived; ends a message */
-	uint32_t rx_cack;       /* this PSN and all before it have arrived */
-	uint32_t rx_max;        /* highest PSN that has arrived out of order */
-	uint32_t rx_low_new;    /* lowest PSN that no SACK has shown yet; see ack_out.c */
-	uint32_t rx_sweep;      /* where the next look back at old holes starts */
-	uint32_t rx_mpr;        /* window we accept: the largest promise still in force */
-	uint32_t rx_mpr_told;   /* dynamic MPR: what SACKs say; 0: as negotiated */
-	uint32_t rx_ooo;        /* arrived above rx_cack */
-	uint32_t rx_trigger;    /* sack_trigger_cnt */
-	uint32_t rx_msn;        /* messages completed, 24 bits */
-	uint32_t rx_msn_told;   /* in the last transport ACK */
-	uint32_t rx_sack_answer; /* 1 + sequence number of a queued SACK that may be rewritten */
-	bool rx_fresh;          /* rx_low_new is valid */
-	bool rx_look_back;      /* next SACK looks back */
-
-	/* line 3: receiving, less often */
-	uint64_t rx_bytes;      /* nominal, each new untrimmed packet once */
+	/* line 3, answer: what we say */
+	uint64_t *rx_last WEFT_CACHE_ALIGNED; /* ring like rx_bits: ends a message */
 	struct parked_imm *parked;
 	uint64_t *rq;           /* posted receives: ids */
+	uint64_t oor_nack_ns;   /* last PSN_OOR_WINDOW NACK: one per RTT */
+	uint32_t rx_msn;        /* messages completed, 24 bits */
+	uint32_t rx_msn_told;   /* in the last transport ACK */
+	uint32_t rx_sack_answer; /* 1 + sequence number of a queued SACK without a mark */
+	uint32_t rx_sweep;      /* where the next look back at old holes starts */
 	uint32_t rx_rqmsn;      /* next immediate to be delivered, low 16 bits count */
 	uint16_t rq_head, rq_tail;
-	uint16_t wimm_rx, parked_imms;
+	uint16_t wimm_rx;
 	uint8_t penalty_out;
+	bool rx_look_back;      /* next SACK looks back */
 	bool restore_out, dynamic_mpr, trim_nack_rx;
-	uint32_t pd, cq_rx, cq_tx;
-	uint64_t oor_nack_ns;   /* last PSN_OOR_WINDOW NACK: one per RTT */
 
 	/* cold */
-	uint32_t qpn, index;
+	uint32_t rx_mpr_told WEFT_CACHE_ALIGNED; /* dynamic MPR: what SACKs say */
+	uint32_t cq_rx, cq_tx, index;
 	uint64_t user;
-	uint64_t progress_ns;   /* last sign of life that concerned what we sent */
-	uint64_t rto_ns;        /* records are looked through then; 0: nothing to wait for */
 	uint64_t timeout_ns;    /* the last expiry */
 	uint64_t spurious_ns;   /* the last packet declared lost that was not */
 	uint64_t probe_sent_ns;
 	uint64_t hold_ns;       /* no retransmission before: after a recoverable NACK */
-	uint64_t cut_event_ns;
-	uint64_t probe_wait_ns; /* after progress_ns; 0: the first wait */
 	uint16_t probe_id;
 	uint8_t timeout_exp, linear_count, retry_count;
 	uint8_t timeouts;       /* in a row, without progress */
 	uint8_t nack_row;       /* recoverable NACKs in a row */
 	uint8_t status;         /* enum weft_status: why ERROR */
+	uint8_t spurious_shift; /* reorder_ns is doubled this often */
 	bool probe_out, in_use;
 	const struct weft_cc_ops *cc;
 	uint64_t cc_state[WEFT_CC_STATE_MAX / 8];
 };
+static_assert(offsetof(struct weft_qp, sq) == 64, "ident is one line");
+static_assert(offsetof(struct weft_qp, lost_low) == 128, "send is one line");
+static_assert(offsetof(struct weft_qp, rx_last) == 192, "ack is one line");
+static_assert(offsetof(struct weft_qp, rx_mpr_told) == 256, "answer is one line");
 
 struct path { /* one cache line */
 	uint32_t ev;
