@@ -20,22 +20,33 @@
 struct check_test {
 	const char *name;
 	void (*run)(void);
+	int line;
 	struct check_test *next;
 };
 
-static struct check_test *check_first, **check_last = &check_first;
+static struct check_test *check_first;
 static const char *check_name = "";
 static unsigned check_failures, check_run;
 static jmp_buf check_leave, check_panic;
 static volatile bool check_panic_wanted;
 
+/* In the order of the file: link-time optimisation runs constructors in another. */
+static inline void check_register(struct check_test *test)
+{
+	struct check_test **at = &check_first;
+
+	while (*at && (*at)->line < test->line)
+		at = &(*at)->next;
+	test->next = *at;
+	*at = test;
+}
+
 #define TEST(function)                                                                             \
 	static void function(void);                                                                \
-	static struct check_test test_##function = { #function, function, NULL };                  \
+	static struct check_test test_##function = { #function, function, __LINE__, NULL };        \
 	__attribute__((constructor)) static void register_##function(void)                         \
 	{                                                                                          \
-		*check_last = &test_##function;                                                    \
-		check_last = &test_##function.next;                                                \
+		check_register(&test_##function);                                                  \
 	}                                                                                          \
 	static void function(void)
 
