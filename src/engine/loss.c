@@ -180,14 +180,16 @@ void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum los
 
 /* ---- timers ---- */
 
+/* As agreed (1.024 us * 2^exp), but never before an answer can be there. */
 static uint64_t timeout_ns(const struct weft_qp *qp)
 {
+	uint64_t soonest = WEFT_MAX(3 * (uint64_t)qp->ep->config.base_rtt_ns,
+				    (uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
 	uint32_t doublings =
 		(uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
 	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, 24u);
 
-	return WEFT_MAX(UINT64_C(1024) << exponent,
-			(uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
+	return WEFT_MAX(UINT64_C(1024) << exponent, soonest);
 }
 
 static uint64_t probe_wait_ns(const struct weft_qp *qp)
