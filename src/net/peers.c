@@ -172,9 +172,11 @@ uint32_t peers_find(const struct peers *peers, const struct sockaddr_in6 *from, 
 
 const struct peer_path *peers_path(const struct peers *peers, uint32_t peer, uint32_t ev)
 {
+	if (WEFT_UNLIKELY(peer >= WEFT_NET_PEERS_MAX))
+		return NULL;
 	const struct peer *p = &peers->peers[peer];
 
-	if (WEFT_UNLIKELY(peer >= WEFT_NET_PEERS_MAX || !p->paths))
+	if (WEFT_UNLIKELY(!p->paths))
 		return NULL;
 	for (uint32_t slot = mix(ev, 1) & p->mask; p->paths[slot].to.sin6_family;
 		slot = (slot + 1) & p->mask)

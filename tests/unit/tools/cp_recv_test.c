@@ -47,5 +47,8 @@ TEST(cp_serve__gives_a_silent_sender_up)
 TEST(cp_serve__refuses_a_folder_that_is_not_there)
 {
 	enter();
-	CHECK_EQ(cp_serve(open_live(), &options, 28523, "/nowhere/at/all"), EXIT_FAILED);
+	struct weft_live *live = open_live();
+
+	CHECK_EQ(cp_serve(live, &options, 28523, "/nowhere/at/all"), EXIT_FAILED);
+	weft_live_close(live);
 }
