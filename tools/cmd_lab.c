@@ -261,11 +261,12 @@ static json_t *end_json(const struct weft_topo *topo, const struct weft_link *l,
 	char name[WEFT_TOPO_NAME_BYTES];
 
 	weft_topo_node_name(topo, l->node[e], name, sizeof(name));
-	return json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "node", name, "up", s->up,
-		"carrier", s->carrier, "tx_packets", (json_int_t)s->tx_packets, "tx_bytes",
-		(json_int_t)s->tx_bytes, "tx_dropped", (json_int_t)s->tx_dropped, "rx_packets",
-		(json_int_t)s->rx_packets, "rx_bytes", (json_int_t)s->rx_bytes, "rx_dropped",
-		(json_int_t)s->rx_dropped);
+	return json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", name,
+		"up", s->up, "carrier", s->carrier, "tx_packets", (json_int_t)s->tx_packets,
+		"tx_bytes", (json_int_t)s->tx_bytes, "tx_dropped", (json_int_t)s->tx_dropped,
+		"rx_packets", (json_int_t)s->rx_packets, "rx_bytes", (json_int_t)s->rx_bytes,
+		"rx_dropped", (json_int_t)s->rx_dropped, "queue_dropped",
+		(json_int_t)s->queue_dropped, "queue_bytes", (json_int_t)s->queue_bytes);
 }
 
 static json_t *links_json(struct weft_lab *lab)
@@ -333,16 +334,16 @@ static void print_faults(struct weft_lab *lab, const struct term *term)
 static void print_links(struct weft_lab *lab, const struct term *term)
 {
 	static const char *const heads[] = { "link", "carrier", "up packets", "down packets",
-		"dropped" };
+		"queue drops", "other drops" };
 	const struct weft_topo *topo = weft_lab_topo(lab);
 	struct table table;
 
-	table_begin(&table, "llrrr");
-	for (size_t i = 0; i < 5; i++)
+	table_begin(&table, "llrrrr");
+	for (size_t i = 0; i < 6; i++)
 		table_add(&table, "%s", heads[i]);
 	for (uint32_t i = 0; i < weft_topo_shape(topo)->links; i++) {
 		struct weft_lab_end_stats e[2];
-		char name[WEFT_TOPO_NAME_BYTES], counts[3][HUMAN_MAX];
+		char name[WEFT_TOPO_NAME_BYTES], counts[4][HUMAN_MAX];
 
 		if (!weft_topo_link(topo, i).cabled || weft_lab_link_stats(lab, i, e))
 			continue;
@@ -352,7 +353,9 @@ static void print_links(struct weft_lab *lab, const struct term *term)
 		table_add(&table, "%s", human_count(counts[0], e[0].tx_packets));
 		table_add(&table, "%s", human_count(counts[1], e[1].tx_packets));
 		table_add(&table, "%s",
-			human_count(counts[2], e[0].tx_dropped + e[1].tx_dropped + e[0].rx_dropped +
+			human_count(counts[2], e[0].queue_dropped + e[1].queue_dropped));
+		table_add(&table, "%s",
+			human_count(counts[3], e[0].tx_dropped + e[1].tx_dropped + e[0].rx_dropped +
 						       e[1].rx_dropped));
 	}
 	table_print(&table, term);

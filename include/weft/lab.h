@@ -107,6 +107,8 @@ int weft_lab_faults(struct weft_lab *lab, struct weft_lab_fault faults[], size_t
 struct weft_lab_end_stats { /* what the kernel counts at one end of a link */
 	uint64_t tx_packets, tx_bytes, tx_dropped;
 	uint64_t rx_packets, rx_bytes, rx_dropped;
+	uint64_t queue_dropped; /* packets that its egress queue had no room for */
+	uint32_t queue_bytes;   /* waiting in it now */
 	bool up, carrier;
 };
 /* ends[0]: the lower one. */

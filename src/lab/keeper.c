@@ -187,8 +187,11 @@ static bool read_stats(struct keeper *k, uint32_t link, struct lab_reply *reply)
 	if (!l.cabled)
 		return true;
 	for (unsigned e = 0; e < 2; e++) {
-		if (!request_stats(&w->nodes[l.node[e]].netlink,
-			    port_ifindex(w, l.node[e], l.port[e]), &reply->ends[e]))
+		struct netlink *netlink = &w->nodes[l.node[e]].netlink;
+		int ifindex = port_ifindex(w, l.node[e], l.port[e]);
+
+		if (!request_stats(netlink, ifindex, &reply->ends[e]) ||
+			!request_queue_stats(netlink, ifindex, &reply->ends[e]))
 			return world_fail(w, "counters: %s", strerror(errno));
 	}
 	return true;

@@ -64,8 +64,11 @@ struct route_request {
 };
 void request_route(struct batch *batch, const struct route_request *request);
 void request_route_gone(struct batch *batch, const struct weft_route *route);
-/* Reads both counters and state of an interface; false: errno. */
+/* Counters and state of an interface; false: errno. */
 bool request_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats);
+
+/* The queue's part of them, untouched where there is none; false: errno. */
+bool request_queue_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats);
 
 /* ---- world.c: the fabric, built ---- */
 

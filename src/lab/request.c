@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/gen_stats.h>
 #include <linux/lwtunnel.h>
 #include <linux/neighbour.h>
 #include <linux/pkt_sched.h>
@@ -225,30 +226,88 @@ static int read_attribute(const struct nlattr *attr, void *data)
 	return MNL_CB_OK;
 }
 
+static int read_queue_level(const struct nlattr *attr, void *data)
+{
+	struct weft_lab_end_stats *stats = data;
+	struct gnet_stats_queue queue;
+
+	if (mnl_attr_get_type(attr) != TCA_STATS_QUEUE ||
+		mnl_attr_get_payload_len(attr) < sizeof(queue))
+		return MNL_CB_OK;
+	memcpy(&queue, mnl_attr_get_payload(attr), sizeof(queue));
+	stats->queue_dropped = queue.drops;
+	stats->queue_bytes = queue.backlog;
+	return MNL_CB_OK;
+}
+
+static int read_queue(const struct nlattr *attr, void *data)
+{
+	if (mnl_attr_get_type(attr) != TCA_STATS2)
+		return MNL_CB_OK;
+	return mnl_attr_parse_nested(attr, read_queue_level, data);
+}
+
+/*
+ * One request; its answer, a message of the same kind, takes its place.  The acknowledgement is
+ * asked for because there may be no answer (an interface without a queue has none to show).
+ */
+static bool ask(struct netlink *netlink, struct nlmsghdr *h, size_t bytes, uint16_t answer)
+{
+	_Alignas(8) char buf[8192];
+	bool answered = false;
+
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO; /* some answer only then */
+	h->nlmsg_seq = ++netlink->seq;
+	if (mnl_socket_sendto(netlink->socket, h, h->nlmsg_len) < 0)
+		return false;
+	for (;;) {
+		ssize_t got = mnl_socket_recvfrom(netlink->socket, buf, sizeof(buf));
+		int left = (int)got;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return false;
+		for (const struct nlmsghdr *m = (const struct nlmsghdr *)buf; mnl_nlmsg_ok(m, left);
+			m = mnl_nlmsg_next(m, &left)) {
+			if (m->nlmsg_type == NLMSG_ERROR) {
+				errno = ENODEV;
+				return answered;
+			}
+			if (m->nlmsg_type == answer && m->nlmsg_len <= bytes) {
+				memcpy(h, m, m->nlmsg_len);
+				answered = true;
+			}
+		}
+	}
+}
+
+bool request_queue_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats)
+{
+	_Alignas(8) char buf[8192];
+	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
+	struct tcmsg *tc;
+
+	h->nlmsg_type = RTM_GETQDISC;
+	tc = mnl_nlmsg_put_extra_header(h, sizeof(*tc));
+	tc->tcm_ifindex = ifindex;
+	tc->tcm_parent = TC_H_ROOT;
+	return ask(netlink, h, sizeof(buf), RTM_NEWQDISC) &&
+	       mnl_attr_parse(h, sizeof(*tc), read_queue, stats) >= 0;
+}
+
 bool request_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats)
 {
 	_Alignas(8) char buf[8192];
 	struct nlmsghdr *h = mnl_nlmsg_put_header(buf);
 	struct ifinfomsg *info;
-	int left;
 
 	memset(stats, 0, sizeof(*stats));
 	h->nlmsg_type = RTM_GETLINK;
-	h->nlmsg_flags = NLM_F_REQUEST;
-	h->nlmsg_seq = ++netlink->seq;
 	info = mnl_nlmsg_put_extra_header(h, sizeof(*info));
 	info->ifi_index = ifindex;
-	if (mnl_socket_sendto(netlink->socket, h, h->nlmsg_len) < 0)
+	if (!ask(netlink, h, sizeof(buf), RTM_NEWLINK))
 		return false;
-	ssize_t got = mnl_socket_recvfrom(netlink->socket, buf, sizeof(buf));
-	if (got < 0)
-		return false;
-	left = (int)got;
-	h = (struct nlmsghdr *)buf;
-	if (!mnl_nlmsg_ok(h, left) || h->nlmsg_type != RTM_NEWLINK) {
-		errno = ENODEV;
-		return false;
-	}
 	info = mnl_nlmsg_get_payload(h);
 	stats->up = info->ifi_flags & IFF_UP;
 	stats->carrier = info->ifi_flags & IFF_RUNNING;

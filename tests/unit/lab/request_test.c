@@ -90,6 +90,44 @@ TEST(request_shaper__is_taken_for_every_rate)
 	netlink_close(&netlink);
 }
 
+TEST(request_queue_stats__counts_what_had_no_room)
+{
+	struct weft_lab_end_stats stats = { 0 };
+	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
+	uint8_t own[16] = { 0xfd, 1, [15] = 9 };
+	static char data[1400];
+	int port = 20;
+	struct weft_route route = { .prefix = { 0xfc, 0xbb }, .prefix_bits = 48 };
+	struct route_request via = { ROUTE_GATEWAY, &route, own, &port, 1 };
+	uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 };
+
+	make_pair();
+	(void)request_queue_stats(&netlink, 20, &stats);
+	CHECK(!stats.queue_dropped && !stats.queue_bytes);
+	batch_begin(&batch, &netlink);
+	request_link_state(&batch, 1, true);
+	request_link_state(&batch, 31, true);
+	request_address(&batch, 1, own);
+	request_neighbour(&batch, 20, mac);
+	request_route(&batch, &via);
+	request_shaper(&batch, 20, 1000000, 4266, 20000); /* 11 ms a packet, room for 13 */
+	if (!batch_end(&batch))
+		CHECK_FAIL("%s", batch.text);
+	struct weft_lab_end_stats link;
+	for (int i = 0; i < 100 && request_stats(&netlink, 20, &link) && !link.carrier; i++)
+		poll(NULL, 0, 10);
+	poll(NULL, 0, 50); /* until then the interface drops without a queue */
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	memcpy(&to.sin6_addr, route.prefix, 16);
+	for (int i = 0; i < 60; i++)
+		(void)sendto(fd, data, sizeof(data), 0, (struct sockaddr *)&to, sizeof(to));
+	CHECK(request_queue_stats(&netlink, 20, &stats));
+	CHECK(stats.queue_dropped >= 20 && stats.queue_dropped < 60);
+	CHECK(stats.queue_bytes > 1000 && stats.queue_bytes <= 20000);
+	close(fd);
+	netlink_close(&netlink);
+}
+
 TEST(request_address__can_be_bound_at_once)
 {
 	struct sockaddr_in6 own = { .sin6_family = AF_INET6 };
