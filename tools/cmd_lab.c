@@ -175,17 +175,17 @@ static int up(int argc, char **argv)
 	if (!parse(argc, argv, up_options, 1, 1, "FILE",
 		    "Build the fabric of FILE out of network namespaces.", &a))
 		return EXIT_USAGE;
+	struct weft_topo *topo;
 	a.up.fabric = a.words[0];
-	if (weft_lab_up(&a.up, error, sizeof(error)))
+	if (weft_topo_open(&topo, a.up.fabric, error, sizeof(error)))
 		return tell(error);
-	struct weft_lab *lab;
-	if (weft_lab_open(&lab, a.name, error, sizeof(error)))
-		return tell(error);
-	const struct weft_topo_shape *s = weft_topo_shape(weft_lab_topo(lab));
-	printf("lab %s is up: %" PRIu32 " hosts, %" PRIu32 " switches, %" PRIu32 " links\n",
-		weft_lab_name(lab), s->hosts, s->nodes - s->hosts, s->links);
-	weft_lab_close(lab);
-	return EXIT_OK;
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	int result = weft_lab_up(&a.up, error, sizeof(error)) ? tell(error) : EXIT_OK;
+	if (result == EXIT_OK)
+		printf("lab %s is up: %" PRIu32 " hosts, %" PRIu32 " switches, %" PRIu32 " links\n",
+			a.name ? a.name : s->name, s->hosts, s->nodes - s->hosts, s->links);
+	weft_topo_close(topo);
+	return result;
 }
 
 static int down(int argc, char **argv)
