@@ -232,9 +232,9 @@ struct request { /* an endpoint operation of ours that waits for its answer */
 };
 
 struct region {
-	uint64_t va, len_bytes;
+	uint64_t va, open_bytes; /* what remote writes may reach; 0: nothing */
 	uint8_t *base;
-	uint64_t open_to;    /* key and domain that a remote write must name; 0: nobody */
+	uint64_t open_to;        /* key and domain that they must name */
 	uint32_t rkey, pd, access;
 	bool in_use;
 };
@@ -459,8 +459,8 @@ static inline uint8_t *region_place(const struct weft_endpoint *ep, uint32_t rke
 	const struct region *region = &ep->regions[rkey & ep->region_mask];
 	uint64_t offset = va - region->va; /* va + len may wrap in a hostile packet, this not */
 
-	if (region->open_to != region_names(rkey, pd) || offset > region->len_bytes ||
-	    len_bytes > region->len_bytes - offset)
+	if (region->open_to != region_names(rkey, pd) || offset > region->open_bytes ||
+	    len_bytes > region->open_bytes - offset)
 		return NULL;
 	return region->base + offset;
 }

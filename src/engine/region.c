@@ -3,8 +3,9 @@
  * region - memory that peers may write to, found by key.
  *
  * A key is a slot number in its low bits and the caller's secret salt above them, so a look-up
- * is one load and a guess has one chance in 2^32 / regions.  A key of 0 in domain 0 never opens
- * anything: that is what an empty slot looks like.
+ * is one load and a guess has one chance in 2^32 / regions.  What is not open to remote writes
+ * (an empty slot, a region without that access) has no bytes to reach, whatever key and domain
+ * a packet names.
  */
 #include "local.h"
 
@@ -16,22 +17,20 @@ int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t 
 		return WEFT_EINVAL;
 	for (uint32_t i = 0; i < ep->config.regions; i++) {
 		struct region *region = &ep->regions[i];
-
 		uint32_t key = (salt & ~ep->region_mask) | i;
 
-		if (region->in_use || !key)
+		if (region->in_use)
 			continue;
 		*region = (struct region){
 			.va = va,
-			.len_bytes = len_bytes,
+			.open_bytes = access & WEFT_ACCESS_REMOTE_WRITE ? len_bytes : 0,
 			.base = base,
+			.open_to = region_names(key, pd),
 			.rkey = key,
 			.pd = pd,
 			.access = access,
 			.in_use = true,
 		};
-		if (access & WEFT_ACCESS_REMOTE_WRITE)
-			region->open_to = region_names(region->rkey, pd);
 		*rkey = region->rkey;
 		return 0;
 	}
@@ -44,8 +43,7 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 
 	if (!region->in_use || region->rkey != rkey)
 		return WEFT_ENOENT;
-	region->in_use = false;
-	region->open_to = 0;
+	*region = (struct region){ 0 };
 	return 0;
 }
 

@@ -68,3 +68,29 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 	CHECK_EQ(weft_region_drop(ep, keys[2]), WEFT_ENOENT);
 	world_close(&w);
 }
+
+TEST(region_place__no_key_opens_what_is_not_open)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	static uint8_t memory[64];
+	uint32_t key, read_only;
+
+	world_config(&config);
+	world_open(&w, &config);
+	struct weft_endpoint *ep = w.end[0];
+
+	CHECK_EQ(weft_region_add(ep, 0x1000, memory, 64, 0, 1, 0x7770, &key), 0);
+	CHECK_EQ(weft_region_drop(ep, key), 0);
+	CHECK(!region_place(ep, key, 0, 0x1000, 1));
+	for (uint32_t slot = 0; slot < config.regions; slot++) { /* dropped, or never used */
+		CHECK(!region_place(ep, slot, 0, 0x1000, 1));
+		CHECK(!region_place(ep, slot, 0, 0, 1));
+		CHECK_EQ(region_fault(ep, slot, 0, 0x1000, 1), WEFT_DROP_BAD_RKEY);
+	}
+	CHECK_EQ(weft_region_add(ep, 0x1000, memory, 64, 0, 0, 0, &read_only), 0);
+	CHECK_EQ(read_only, 0); /* the least secret of keys, in domain 0 */
+	CHECK(!region_place(ep, read_only, 0, 0x1000, 1));
+	CHECK_EQ(region_fault(ep, read_only, 0, 0x1000, 1), WEFT_DROP_BAD_ACCESS);
+	world_close(&w);
+}
