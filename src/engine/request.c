@@ -131,9 +131,16 @@ static void begin_work(struct weft_qp *qp, struct sq_work *work)
 
 	work->psn_first = qp->psn_next;
 	work->pkts = work->len_bytes ? (work->len_bytes - 1) / mtu + 1 : 1;
-	work->msn = qp->msn_next++;
+	work->msn = qp->msn_next;
+	work->rqmsn = work->has_imm ? qp->rqmsn_next : 0;
+}
+
+/* Its numbers are used up only now: where no path was to be had, it has not begun after all. */
+static void count_begun(struct weft_qp *qp, const struct sq_work *work)
+{
+	qp->msn_next++;
 	if (work->has_imm) {
-		work->rqmsn = qp->rqmsn_next++;
+		qp->rqmsn_next++;
 		qp->wimm_inflight++;
 	}
 }
@@ -341,12 +348,14 @@ static size_t send_new(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, u
 	}
 	if (!qp->send_pkt)
 		begin_work(qp, work);
-	if (!sent_outstanding(qp))
-		qp->progress_ns = now; /* the clock of silence starts with the first packet out */
 	uint32_t n = cut_burst(qp, work, pkts, (uint32_t)WEFT_MIN(max, (size_t)open), ports, how);
 
 	if (!n)
 		return 0;
+	if (!qp->send_pkt)
+		count_begun(qp, work);
+	if (!sent_outstanding(qp))
+		qp->progress_ns = now; /* the clock of silence starts with the first packet out */
 	qp->psn_next = weft_psn_add(qp->psn_next, n);
 	payload = trim_ends(qp, work, pkts, n);
 	count_sent(qp, n, n * weft_nominal_bytes(0) + payload, payload);

@@ -132,6 +132,30 @@ TEST(request_send__what_is_lost_goes_first_on_another_path)
 	world_close(&w);
 }
 
+TEST(request_send__a_work_that_finds_no_path_has_not_begun)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkt;
+
+	hand_open(&w, 2, 2);
+	const struct path *path = w.end[0]->sets[w.set[0]].path;
+	const uint32_t evs[] = { path[0].ev, path[1].ev };
+
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(weft_path_mark(w.end[0], w.set[0], evs[i], WEFT_PATH_DENIED, w.now), 0);
+	post(&w, 9, true, 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(hand_out(&w, 0, &pkt, 1), 0);
+	CHECK_EQ(w.qp[0]->wimm_inflight, 0);
+	CHECK_EQ(weft_path_mark(w.end[0], w.set[0], evs[1], WEFT_PATH_GOOD, w.now), 0);
+	REQUIRE(hand_out(&w, 0, &pkt, 1) == 1);
+	CHECK_EQ(pkt.ev, evs[1]);
+	CHECK_EQ(pkt.w.msn, 0);
+	CHECK_EQ(pkt.w.rqmsn, 0);
+	CHECK_EQ(w.qp[0]->wimm_inflight, 1);
+	world_close(&w);
+}
+
 TEST(request_send__qps_take_turns_of_a_burst)
 {
 	struct world w = { 0 };
