@@ -142,6 +142,22 @@ function(weft_fuzz name room)
 	_weft_program(fuzz_${name} ${room} ${ARGN})
 endfunction()
 
+# weft_soak(NAME ROOM [MORE_LIBS...])
+# The fuzz target NAME, fed with random inputs until it has made ten million calls (label "soak";
+# one million where no sanitizer looks on).  A failing seed is printed: soak_NAME 1 SEED.
+function(weft_soak name room)
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	set(calls 1000000)
+	if(WEFT_PRESET STREQUAL asan)
+		set(calls 10000000)
+	endif()
+	add_executable(soak_${name} tests/fuzz/${name}.c tests/fuzz/soak.c)
+	_weft_test(soak/${name} soak soak_${name} ${calls})
+	_weft_program(soak_${name} ${room} ${ARGN})
+endfunction()
+
 # weft_bench(ROOM/FILE [MORE_LIBS...])
 # Builds bench/ROOM/FILE_bench.c; `make bench` runs what lies in build/release/bench.
 function(weft_bench path)
