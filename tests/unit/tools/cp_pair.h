@@ -17,12 +17,15 @@
 #include <unistd.h>
 
 static char error[CP_TEXT_BYTES], folder[] = "/tmp/weft-cp-test-XXXXXX";
+static pid_t owner; /* of the folder: children leave it alone */
 static const struct cp_options options = { .json = true,
 	.quiet = true,
 	.once = true,
 	.bin_ns = 1000000,
 	.silence_ns = SILENCE_NS,
 	.chunk_bytes = 65536 };
+
+static uint64_t rate_bps = 8000000000; /* of senders started from now on */
 
 static struct weft_live *open_live(void)
 {
@@ -32,8 +35,18 @@ static struct weft_live *open_live(void)
 	weft_live_defaults(&config);
 	config.planes = "::1,127.0.0.1";
 	config.timeout_ms = 300;
+	config.rate_bps = rate_bps;
 	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
 	return live;
+}
+
+static void leave(void)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	if (getpid() == owner && system(command))
+		fprintf(stderr, "%s is left behind\n", folder);
 }
 
 /* A network of one's own, and a folder with in/ to read from and out/ to receive into. */
@@ -48,6 +61,8 @@ static void enter(void)
 		system("ip link set lo up"))
 		SKIP("no network namespaces here");
 	REQUIRE(mkdtemp(folder));
+	owner = getpid();
+	atexit(leave);
 	snprintf(command, sizeof(command),
 		"cd %s && mkdir in out && head -c 3000001 /dev/urandom > "
 		"in/big && : > in/empty && echo hello > in/small",
