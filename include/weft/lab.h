@@ -56,7 +56,8 @@ int weft_lab_keeper_pid(const struct weft_lab *lab);
 /*
  * Moves the calling thread into a node's network (and, without root, user) namespace for good;
  * the latter only works while the process has one thread.  Sets WEFT_FABRIC, WEFT_LAB and
- * WEFT_HOST in the environment, and WEFT_LABS so that labs are found from inside as well.
+ * WEFT_HOST in the environment, WEFT_RATE (bits per second of every link) where options->rate_bps
+ * was set, and WEFT_LABS so that labs are found from inside as well.
  */
 int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes);
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,30 @@ static int fork_keeper(const char *name, struct weft_topo *topo,
 	return pipe_fds[0];
 }
 
+/* What --rate made of the links, for programs inside: the file does not know. */
+static bool write_rate(const char *name, uint64_t rate_bps)
+{
+	char path[STATE_PATH_BYTES];
+	FILE *out = state_path(path, name, "rate") ? fopen(path, "we") : NULL;
+	bool ok = out && fprintf(out, "%" PRIu64 "\n", rate_bps) > 0;
+
+	return out && !fclose(out) && ok;
+}
+
+static bool export_rate(const char *name)
+{
+	char path[STATE_PATH_BYTES], text[32] = "";
+	FILE *in = state_path(path, name, "rate") ? fopen(path, "re") : NULL;
+
+	if (!in)
+		return !unsetenv("WEFT_RATE");
+	if (!fgets(text, sizeof(text), in))
+		text[0] = 0;
+	(void)fclose(in);
+	text[strcspn(text, "\n")] = 0;
+	return !setenv("WEFT_RATE", text, 1);
+}
+
 int weft_lab_up(const struct weft_lab_options *options, char *error, size_t error_bytes)
 {
 	char path[STATE_PATH_BYTES], text[ERROR_BYTES];
@@ -118,7 +143,8 @@ int weft_lab_up(const struct weft_lab_options *options, char *error, size_t erro
 	int lock_fd = state_take(name, error, error_bytes);
 	if (lock_fd < 0)
 		goto out;
-	if (!state_path(path, name, "fabric.yaml") || !copy_file(options->fabric, path)) {
+	if (!state_path(path, name, "fabric.yaml") || !copy_file(options->fabric, path) ||
+		(options->rate_bps && !write_rate(name, options->rate_bps))) {
 		fail(error, error_bytes, path, "cannot be written");
 		state_remove(name);
 		goto out;
@@ -305,7 +331,7 @@ int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t erro
 	if (!ok)
 		return fail(error, error_bytes, name, strerror(why));
 	if (setenv("WEFT_FABRIC", lab->fabric, 1) || setenv("WEFT_LAB", lab->name, 1) ||
-		setenv("WEFT_HOST", name, 1))
+		setenv("WEFT_HOST", name, 1) || !export_rate(lab->name))
 		return fail(error, error_bytes, "setenv", strerror(errno));
 	return 0;
 }

@@ -22,7 +22,7 @@
 /* Who has become root of a user namespace would look in root's place: he is told where it was. */
 #define PINNED "WEFT_LABS"
 
-static const char *const files[] = { "lock", "sock", "fabric.yaml" };
+static const char *const files[] = { "lock", "sock", "fabric.yaml", "rate" };
 
 bool state_name_ok(const char *name)
 {

@@ -22,11 +22,13 @@
 #define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
 #define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
 #define PLAIN_RTT_NS 200000
+#define HOST_RTT_NS 1000000 /* two machines that must wake up and have other things to do */
 #define PLAIN_RATE_BPS UINT64_C(10000000000)
 #define TIMEOUT_MS_DEFAULT 4000u
 #define TIMEOUT_NS_MIN UINT64_C(8000000) /* a machine may well not run the peer for this long */
-#define SNDBUF_NS 2000000 /* how long a packet may wait in its plane's socket */
+#define SNDBUF_NS 2000000                /* how long a packet may wait in its plane's socket */
 #define SNDBUF_PKTS_MIN 8u
+#define MACHINE_BPS UINT64_C(10000000000) /* what links without a limit carry together */
 #define SKB_BYTES 4608u /* half of what the kernel charges for a 4 KiB packet: it doubles */
 
 static uint64_t random_bits(void)
@@ -59,6 +61,30 @@ static uint32_t payload_for(uint32_t ip_bytes)
 	return mtu;
 }
 
+/* Rates and what follows from them.  A lab may have been built slower than its file says; then a
+ * packet takes longer on each of the four links of a path. */
+static void take_rate(struct weft_live *live)
+{
+	const char *text = getenv("WEFT_RATE");
+	uint64_t file_bps = live->shape->host_bps, bps = file_bps;
+	uint64_t pkt_bits = (uint64_t)live->shape->mtu_bytes * 8;
+
+	if (text && *text)
+		bps = strtoull(text, NULL, 10);
+	if (bps == UINT64_MAX)
+		bps = MACHINE_BPS / live->shape->planes;
+	bps = WEFT_MIN(WEFT_MAX(bps, UINT64_C(1000000)), UINT64_C(1000000000000));
+	live->rtt_ns = live->shape->base_rtt_ns;
+	if (bps < file_bps)
+		live->rtt_ns += (uint32_t)(4 * (pkt_bits * 1000000000 / bps -
+						       pkt_bits * 1000000000 / file_bps));
+	live->rate_bps = bps * live->shape->planes;
+	uint64_t pkts = bps * SNDBUF_NS / 1000000000 / pkt_bits;
+
+	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
+	live->udp.sndbuf_bytes = (uint32_t)pkts * SKB_BYTES;
+}
+
 static int read_fabric(
 	struct weft_live *live, const char *path, const char *host, char *error, size_t bytes)
 {
@@ -83,12 +109,7 @@ static int read_fabric(
 	for (uint32_t i = 0; i < live->shape->planes; i++)
 		weft_topo_host_addr(live->topo, live->host, i, live->udp.addr[i]);
 	live->udp.mtu_bytes = payload_for(live->shape->mtu_bytes);
-	live->rtt_ns = live->shape->base_rtt_ns;
-	live->rate_bps = live->shape->host_bps * live->shape->planes;
-	uint64_t pkts = live->shape->host_bps / 8 * SNDBUF_NS / 1000000000 / live->shape->mtu_bytes;
-
-	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
-	live->udp.sndbuf_bytes = (uint32_t)pkts * SKB_BYTES;
+	take_rate(live);
 	return 0;
 }
 
@@ -188,8 +209,7 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 			"...`, or name own addresses with --planes");
 		rc = -1;
 	}
-	if (config->rtt_ns)
-		live->rtt_ns = config->rtt_ns;
+	live->rtt_ns = config->rtt_ns ? config->rtt_ns : live->rtt_ns + HOST_RTT_NS;
 	if (config->rate_bps)
 		live->rate_bps = config->rate_bps;
 	if (config->mtu_bytes)

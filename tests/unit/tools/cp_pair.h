@@ -123,6 +123,7 @@ static bool is_refused_by_nobody(void)
 /* Sends in a child too, since reports go to standard output; tries until the server is up. */
 static inline pid_t start_sending(const char *file, const char *name)
 {
+	char source[300]; /* at()'s memory is used again */
 	pid_t child = fork();
 	int rc = EXIT_FAILED;
 
@@ -130,10 +131,12 @@ static inline pid_t start_sending(const char *file, const char *name)
 		return child;
 	struct weft_live *live = open_live();
 
+	snprintf(source, sizeof(source), "%s", file);
+
 	if (!freopen(at("send.json"), "w", stdout) || !freopen(at("send.err"), "w", stderr))
 		_exit(99);
 	for (unsigned i = 0; i < 100; i++) {
-		rc = cp_send(live, &options, PORT, file, "127.0.0.1", name);
+		rc = cp_send(live, &options, PORT, source, "127.0.0.1", name);
 		if (!rc || !is_refused_by_nobody())
 			break;
 		usleep(20000);
