@@ -90,6 +90,7 @@ static inline pid_t serve(void)
 	child = fork();
 	if (child)
 		return child;
+	alarm(30); /* whatever goes wrong, nobody is left behind */
 	if (!freopen(at("recv.json"), "w", stdout))
 		_exit(99);
 	int rc = cp_serve(open_live(), &options, PORT, at("out"));
@@ -132,6 +133,7 @@ static inline pid_t start_sending(const char *file, const char *name)
 	struct weft_live *live = open_live();
 
 	snprintf(source, sizeof(source), "%s", file);
+	alarm(30);
 
 	if (!freopen(at("send.json"), "w", stdout) || !freopen(at("send.err"), "w", stderr))
 		_exit(99);
@@ -168,6 +170,14 @@ static inline unsigned files_out(void)
 	REQUIRE(ls && fgets(text, sizeof(text), ls));
 	pclose(ls);
 	return (unsigned)strtoul(text, NULL, 10);
+}
+
+/* Until a transfer has made its temporary file. */
+static inline void await_transfer(unsigned before)
+{
+	for (unsigned i = 0; i < 200 && files_out() == before; i++)
+		usleep(20000);
+	usleep(50000);
 }
 
 static inline json_t *report(const char *name)

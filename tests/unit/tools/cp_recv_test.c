@@ -34,7 +34,7 @@ TEST(cp_serve__gives_a_silent_sender_up)
 	rate_bps = 200000000; /* 1.6 s: the alarm is faster */
 	pid_t sender = start_sending(at("in/huge"), "huge");
 
-	usleep(300000);
+	await_transfer(before);
 	kill(sender, SIGKILL);
 	status_of(sender);
 	int rc = status_of(server);
