@@ -345,6 +345,22 @@ static bool build_for_endpoint(struct weft_endpoint *ep, const struct answer *an
 	return true;
 }
 
+/*
+ * A QP that is gone, a request that has timed out, an answer whose one cable is out: left in the
+ * queue they would crowd out the living.
+ */
+static bool is_void(const struct weft_endpoint *ep, const struct answer *answer)
+{
+	const struct request *request = &ep->requests[answer->psn % REQUESTS];
+	const struct weft_qp *qp = &ep->qps[answer->qp & ep->qp_mask];
+
+	if (answer->kind != ANSWER_EP)
+		return !qp->in_use || qp->qpn != answer->qpn;
+	if (!answer->is_response)
+		return !request->open || request->id != answer->psn;
+	return answer->set == SET_NONE && !(ep->ports_up >> answer->port & 1);
+}
+
 size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports,
 		    uint64_t now)
 {
@@ -353,20 +369,16 @@ size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max
 
 	for (; waiting && n < max; waiting--) {
 		struct answer answer = ep->answers[ep->answer_head & ep->answer_mask];
-		struct weft_qp *qp = NULL;
+		struct weft_qp *qp = &ep->qps[answer.qp & ep->qp_mask];
 		bool built;
 
-		if (answer.kind == ANSWER_EP) {
-			built = build_for_endpoint(ep, &answer, &pkts[n], ports, now);
-		} else {
-			qp = &ep->qps[answer.qp];
-			if (!qp->in_use || qp->qpn != answer.qpn) {
-				ep->answer_head++; /* its QP is gone */
-				continue;
-			}
-			built = build_for_qp(qp, &answer, &pkts[n], ports, now);
-		}
 		ep->answer_head++;
+		if (is_void(ep, &answer))
+			continue;
+		if (answer.kind == ANSWER_EP)
+			built = build_for_endpoint(ep, &answer, &pkts[n], ports, now);
+		else
+			built = build_for_qp(qp, &answer, &pkts[n], ports, now);
 		if (!built) { /* its port is busy: let the others by */
 			ep->answers[ep->answer_tail++ & ep->answer_mask] = answer;
 			continue;
