@@ -92,7 +92,7 @@ static void hear_window(struct weft_qp *qp, const struct weft_pkt_sack *s)
 	uint32_t mpr = WEFT_MIN((uint32_t)s->mpr_units * WEFT_MPR_UNIT_PSNS,
 				qp->ep->config.window_psns);
 
-	if (!s->mpr_units || mpr == qp->mpr_tx)
+	if (!qp->dynamic_mpr || !s->mpr_units || mpr == qp->mpr_tx)
 		return;
 	qp->mpr_tx = mpr;
 	event_note(qp->ep, WEFT_EV_MPR, qp->qpn, qp->set, mpr, 0, 0);
