@@ -62,6 +62,7 @@ struct sq_work {
 
 struct parked_imm { /* an immediate that waits for its turn */
 	uint32_t psn, imm, msg_bytes;
+	uint16_t msn;
 	bool valid;
 };
 

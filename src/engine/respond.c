@@ -49,7 +49,9 @@ static void deliver_immediates(struct weft_qp *qp, uint8_t port)
 
 		if (!imm->valid || weft_psn_diff(imm->psn, qp->rx_cack) > 0)
 			return;
-		if (qp->rq_head == qp->rq_tail) { /* no RNR in MRC: the QP ends */
+		if (qp->rq_head == qp->rq_tail) {
+			/* No RNR in MRC: the QP ends, and the NAK leaves this message out. */
+			qp->rx_msn -= (uint16_t)(qp->rx_msn - imm->msn);
 			refuse(qp, WEFT_DROP_NO_RECV, WEFT_AETH_NAK_REMOTE_OPERATION, port,
 			       WEFT_LOCAL_NO_RECV);
 			return;
@@ -79,6 +81,8 @@ static SLOW void respond_trimmed(struct weft_qp *qp, const struct weft_pkt *pkt,
 	ep->count.rx_trimmed++;
 	if (!qp->trim_nack_rx)
 		drop_count(ep, WEFT_DROP_TRIM_NOT_AGREED);
+	else if (ahead < -WEFT_MPR_MAX_PSNS)
+		drop_count(ep, WEFT_DROP_PSN_BELOW);
 	else if (ahead <= 0 || (ahead < (int32_t)qp->rx_mpr && window_has(qp, pkt->psn)))
 		ack_out_on_data(qp, pkt, false, now);
 	else if (ahead >= (int32_t)qp->rx_mpr)
@@ -122,6 +126,7 @@ static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
 		.psn = pkt->psn,
 		.imm = pkt->w.imm,
 		.msg_bytes = pkt->w.msg_bytes,
+		.msn = pkt->w.msn,
 		.valid = true,
 	};
 	qp->parked_imms++;
