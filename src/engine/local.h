@@ -199,6 +199,9 @@ struct pathset {
 	uint8_t reply_turn;
 	bool in_use, heard, asked; /* data came in; data went out since the last reverse probe */
 	uint64_t reverse_ns;     /* next reverse probe */
+	/* port status from the peer: the newest, and when it came */
+	uint16_t status_id;
+	uint64_t status_ns;
 	/* port status to the peer, until it answers */
 	uint32_t told_mask;
 	uint16_t told_id;
@@ -362,6 +365,7 @@ void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum los
 		uint64_t now);
 void loss_on_timer(struct weft_qp *qp, uint64_t now);
 void loss_arm(struct weft_qp *qp, uint64_t now);
+void loss_on_post(struct weft_qp *qp);
 void loss_learn_reorder(struct weft_qp *qp);
 
 /* respond.c, window.c */
@@ -417,6 +421,7 @@ bool path_step(struct weft_endpoint *ep, uint32_t set, uint32_t path, enum path_
 void path_on_loss(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint32_t sent16,
 		  uint64_t now);
 void path_retire(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool hard, uint64_t now);
+void path_allowed(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_revive(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 

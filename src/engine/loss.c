@@ -200,11 +200,19 @@ static uint64_t probe_wait_ns(const struct weft_qp *qp)
 	return qp->probe_wait_ns ? qp->probe_wait_ns : WEFT_MAX(idle, seen);
 }
 
+/* No cable is in that leads to the peer. */
+static bool is_cut_off(const struct weft_qp *qp)
+{
+	const struct weft_endpoint *ep = qp->ep;
+
+	return !(ep->ports_up & ep->sets[qp->set].planes_mask);
+}
+
 /* Waiting for the peer, or for a port to come back. */
 static bool is_waiting(const struct weft_qp *qp)
 {
 	return sent_outstanding(qp) || qp->sq_head != qp->sq_send ||
-	       (qp->sq_send != qp->sq_tail && !qp->ep->ports_up);
+	       (qp->sq_send != qp->sq_tail && is_cut_off(qp));
 }
 
 void loss_arm(struct weft_qp *qp, uint64_t now)
@@ -221,6 +229,16 @@ void loss_arm(struct weft_qp *qp, uint64_t now)
 	if (qp->lost && qp->hold_ns > now)
 		due = WEFT_MIN(due, qp->hold_ns);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_MAX(due, now + 1));
+}
+
+/* Work that cannot leave has its retry budget, too; it runs from the first post. */
+void loss_on_post(struct weft_qp *qp)
+{
+	if (!is_cut_off(qp))
+		return;
+	if (!qp->rto_ns)
+		qp->progress_ns = qp->ep->now;
+	loss_arm(qp, qp->ep->now);
 }
 
 /* Declares lost what is older than the timeout; how many, and the age of the oldest left. */

@@ -101,6 +101,21 @@ void path_revive(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, u
 	pathset_return(set, index);
 }
 
+/* Where the cable is out at either end, leave to carry data is not enough: it must prove itself. */
+void path_allowed(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+	struct path *path = &set->path[index];
+
+	if (ep->ports_up & set->peer_ports & 1u << path->plane) {
+		pathset_return(set, index);
+		return;
+	}
+	path_step(ep, set_index, index, PATH_LOSS, now);
+	path->proof_need = (uint8_t)ep->config.proof_answers;
+	probe_retired(ep, set_index, index, now);
+}
+
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64_t now)
 {
 	ep->sets[set].path[index].marked++;

@@ -126,7 +126,7 @@ int weft_path_mark(struct weft_endpoint *ep, uint32_t index, uint32_t ev, enum w
 		return 0;
 	case WEFT_PATH_GOOD:
 		if (path_step(ep, index, path, PATH_ALLOW, ep->now))
-			pathset_return(set, path);
+			path_allowed(ep, index, path, ep->now);
 		return 0;
 	case WEFT_PATH_ASSUMED_BAD:
 		path_retire(ep, index, path, true, ep->now);

@@ -24,6 +24,7 @@ enum {
 	PROOF_GAP_NS = 400000,
 	TELL_QUICK = 4,
 	TELL_WAIT_MAX_NS = 1000000000,
+	STATUS_LATE_NS = 100000000, /* a copy may be so late; who starts over takes longer */
 };
 
 static uint64_t first_wait_ns(const struct weft_endpoint *ep)
@@ -365,6 +366,20 @@ static void hear_ports(struct weft_endpoint *ep, uint32_t index, uint32_t mask, 
 	}
 }
 
+/* Repeats go by different planes, so that an old one may come after a newer one. */
+static void hear_status(struct weft_endpoint *ep, uint32_t index, const struct weft_pkt *pkt,
+			uint64_t now)
+{
+	struct pathset *set = &ep->sets[index];
+	bool older = (int16_t)(uint16_t)(pkt->psn - set->status_id) < 0;
+
+	if (older && set->status_ns && now - set->status_ns < STATUS_LATE_NS)
+		return;
+	set->status_id = (uint16_t)pkt->psn;
+	set->status_ns = now;
+	hear_ports(ep, index, pkt->ep.port_mask, now);
+}
+
 void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now)
 {
 	uint32_t known = SET_NONE;
@@ -375,7 +390,7 @@ void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint
 			continue;
 		known = i;
 		if (pkt->ep.op == WEFT_EP_PORT_STATUS)
-			hear_ports(ep, i, pkt->ep.port_mask, now);
+			hear_status(ep, i, pkt, now);
 	}
 	struct answer *answer = answer_add(ep);
 

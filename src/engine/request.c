@@ -35,6 +35,7 @@ int weft_post_write(struct weft_qp *qp, const struct weft_work *work)
 		.silent = work->silent,
 	};
 	qp_make_ready(qp);
+	loss_on_post(qp);
 	return 0;
 }
 
