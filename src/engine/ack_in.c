@@ -140,7 +140,7 @@ static void hear_probe(struct weft_qp *qp, const struct weft_pkt_sack *s, uint64
 	uint32_t sent16 = time16(qp->probe_sent_ns);
 
 	qp->probe_out = false;
-	if (!qp->rack_valid || later16(sent16, qp->rack_sent16)) {
+	if (!qp->rack_valid || later16(now, sent16, qp->rack_sent16)) {
 		qp->rack_sent16 = sent16;
 		qp->rack_valid = true;
 	}

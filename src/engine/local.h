@@ -481,10 +481,13 @@ static inline uint64_t age16_ns(uint64_t now, uint32_t sent16)
 	return (uint64_t)(uint32_t)(time16(now) - sent16) << 4;
 }
 
-/* a is later than b, both within 34 s of each other. */
-static inline bool later16(uint32_t a, uint32_t b)
+/*
+ * a is later than b: judged by their ages, so that a stamp that has lain for longer than half the
+ * circle of 68 s (an idle QP, a backup path) does not pass for one of the future.
+ */
+static inline bool later16(uint64_t now, uint32_t a, uint32_t b)
 {
-	return (int32_t)(a - b) > 0;
+	return time16(now) - a < time16(now) - b;
 }
 
 /* A counter that stays at its end instead of starting over. */

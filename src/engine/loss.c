@@ -81,7 +81,7 @@ static bool overtaken(const struct weft_qp *qp, const struct sent_rec *rec, enum
 {
 	uint32_t behind16 = qp->rack_sent16 - rec->sent16;
 
-	if ((int32_t)behind16 <= 0)
+	if (!later16(qp->ep->now, qp->rack_sent16, rec->sent16))
 		return false; /* nothing sent later has arrived */
 	if (behind16 > qp->reorder_ns >> 4) {
 		*cause = LOSS_REORDER;
@@ -117,7 +117,7 @@ static bool page_is_open(const struct weft_qp *qp, uint32_t psn0)
 /* PSNs rise with time unless repeated: from the first young one on, all are too young. */
 static bool is_young(const struct weft_qp *qp, const struct sent_rec *rec)
 {
-	return rec->sends == 1 && (int32_t)(qp->rack_sent16 - rec->sent16) <= 0;
+	return rec->sends == 1 && !later16(qp->ep->now, qp->rack_sent16, rec->sent16);
 }
 
 /* Returns false when the rest of the window need not be looked at. */
@@ -255,7 +255,8 @@ static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint
 			uint32_t i = lowest_bit(bits);
 			const struct sent_rec *rec = &sent_page_of(qp, psn0)->rec[i];
 			uint64_t age_ns = age16_ns(now, rec->sent16);
-			bool heard = qp->rack_valid && later16(qp->rack_sent16, rec->sent16);
+			bool heard = qp->rack_valid &&
+				     later16(now, qp->rack_sent16, rec->sent16);
 
 			if (!(inflight_bits(qp, psn0) >> i & 1))
 				continue; /* gone with its plane a moment ago */

@@ -123,35 +123,35 @@ void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64
 }
 
 /* Something that was sent on this plane later than that has arrived. */
-static bool plane_delivers(const struct pathset *set, uint32_t p, uint32_t sent16)
+static bool plane_delivers(const struct pathset *set, uint32_t p, uint32_t sent16, uint64_t now)
 {
 	const struct plane *plane = &set->plane[p];
 
 	for (uint32_t at = plane->first; at < (uint32_t)plane->first + plane->total; at++) {
 		const struct path *path = &set->path[set->order[at]];
 
-		if (path->acked_seq && later16(path->acked16, sent16))
+		if (path->acked_seq && later16(now, path->acked16, sent16))
 			return true;
 	}
 	return false;
 }
 
 /* If no plane delivers, it is the peer, or us; not a plane. */
-static bool others_deliver(const struct pathset *set, uint32_t p, uint32_t sent16)
+static bool others_deliver(const struct pathset *set, uint32_t p, uint32_t sent16, uint64_t now)
 {
 	for (uint32_t rest = set->planes_mask & ~(1u << p); rest; rest &= rest - 1)
-		if (plane_delivers(set, lowest_bit(rest), sent16))
+		if (plane_delivers(set, lowest_bit(rest), sent16, now))
 			return true;
 	return false;
 }
 
-static void count_plane_loss(struct pathset *set, uint32_t p, uint32_t sent16)
+static void count_plane_loss(struct pathset *set, uint32_t p, uint32_t sent16, uint64_t now)
 {
 	struct plane *plane = &set->plane[p];
 
-	if (plane->losses && plane_delivers(set, p, plane->loss16))
+	if (plane->losses && plane_delivers(set, p, plane->loss16, now))
 		plane->losses = 0;
-	if (plane_delivers(set, p, sent16))
+	if (plane_delivers(set, p, sent16, now))
 		return;
 	if (plane->losses < UINT16_MAX)
 		plane->losses++;
@@ -167,10 +167,10 @@ void path_on_loss(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, 
 
 	path->lost++;
 	count8(&path->losses);
-	count_plane_loss(set, path->plane, sent16);
+	count_plane_loss(set, path->plane, sent16, now);
 	path_retire(ep, set_index, index, path->losses >= PATH_DEAD_LOSSES, now);
 	if (plane->losses < PLANE_DEAD_LOSSES || !plane->active ||
-	    !others_deliver(set, path->plane, sent16))
+	    !others_deliver(set, path->plane, sent16, now))
 		return;
 	event_note(ep, WEFT_EV_PLANE_SUSPECT, 0, set_index, path->plane, plane->active, 0);
 	ep->count.planes_suspected++;

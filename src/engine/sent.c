@@ -78,7 +78,7 @@ static void note_repeat(struct weft_qp *qp, const struct sent_rec *rec, uint32_t
 		loss_learn_reorder(qp);
 		event_note(ep, WEFT_EV_SPURIOUS, qp->qpn, qp->set, psn,
 			   ep->sets[qp->set].path[rec->path].ev, qp->reorder_ns);
-	} else if (!qp->rack_valid || later16(rec->sent16, qp->rack_sent16)) {
+	} else if (!qp->rack_valid || later16(ep->now, rec->sent16, qp->rack_sent16)) {
 		qp->rack_sent16 = rec->sent16;
 		qp->rack_valid = true;
 	}
@@ -93,6 +93,7 @@ static void ack_page_bits(struct weft_qp *qp, struct sent_page *page, uint32_t p
 	struct path *paths = qp->ep->sets[qp->set].path;
 	uint64_t fresh = bits & ~page->acked;
 	uint32_t rack16 = qp->rack_sent16, acked = 0;
+	uint64_t now = qp->ep->now;
 	bool any = qp->rack_valid;
 
 	if (!fresh)
@@ -117,13 +118,13 @@ static void ack_page_bits(struct weft_qp *qp, struct sent_page *page, uint32_t p
 			path->acked16 = rec->sent16;
 			path->losses = 0;
 		}
-		if (!any || later16(rec->sent16, rack16))
+		if (!any || later16(now, rec->sent16, rack16))
 			rack16 = rec->sent16;
 		any = true;
 	}
 	qp->inflight -= acked;
 	qp->progressed = true;
-	if (any && (!qp->rack_valid || later16(rack16, qp->rack_sent16)))
+	if (any && (!qp->rack_valid || later16(now, rack16, qp->rack_sent16)))
 		qp->rack_sent16 = rack16;
 	qp->rack_valid |= any;
 	if (WEFT_UNLIKELY(was_lost)) {
