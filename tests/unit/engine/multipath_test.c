@@ -267,23 +267,25 @@ TEST(reverse__answers_leave_a_path_that_died_under_them)
 	setup(&w, 64, 32, &weft_cc_nscc);
 	struct pathset *set = &w.end[1]->sets[w.set[1]];
 
-	for (uint64_t id = 1; id < 20; id++)
-		transfer(&w, id); /* for some ms: probes choose the paths of answers */
+	w.end[1]->config.reverse_probe_ns = 100000; /* for a test a tenth as long */
+	set->reverse_ns = w.now;
+	for (uint64_t id = 1; id < 4; id++)
+		transfer(&w, id); /* for a while: probes choose the paths of answers */
 	CHECK(weft_stats(w.end[1])->tx_ep_request > 0);
 	REQUIRE(set->plane[4].reply != PATH_NONE);
 	sky.ev = set->path[set->plane[4].reply].ev;
 	sky.from_ns = w.now;
 	uint64_t sacks = weft_stats(w.end[1])->tx_sack, hits_half;
 
-	for (uint64_t id = 1; id < 150; id++)
+	for (uint64_t id = 1; id < 16; id++)
 		transfer(&w, id);
 	hits_half = sky.hits;
-	for (uint64_t id = 1; id < 50; id++)
+	for (uint64_t id = 1; id < 6; id++)
 		transfer(&w, id);
 	sacks = weft_stats(w.end[1])->tx_sack - sacks;
 	CHECK(sky.hits > 0 && hits_half < sacks / 8);
 	CHECK(set->plane[4].reply == PATH_NONE || set->path[set->plane[4].reply].ev != sky.ev);
-	CHECK(sky.hits - hits_half < 20); /* a probe now and then, no more answers */
+	CHECK(sky.hits - hits_half < 5); /* a probe now and then, no more answers */
 	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
 	CHECK_EQ(weft_stats(w.end[0])->spurious, 0);
 	world_close(&w);
@@ -300,7 +302,7 @@ TEST(reverse__a_plane_that_loses_all_answers_costs_no_throughput)
 		sky.from_ns = dies ? w.now + 50000 : WEFT_NEVER;
 		uint64_t start_ns = w.now;
 
-		for (uint64_t id = 1; id < 10; id++)
+		for (uint64_t id = 1; id < 5; id++)
 			transfer(&w, id);
 		took_ns[dies] = w.now - start_ns;
 		CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
