@@ -171,13 +171,34 @@ function(weft_bench path)
 	_weft_program(${target} ${room} ${ARGN})
 endfunction()
 
+# Turns each page (*.html) in the list VAR into a C source that defines it as a string.
+function(_weft_embed var)
+	set(sources ${${var}})
+	foreach(page IN LISTS sources)
+		if(NOT page MATCHES "\\.html$")
+			continue()
+		endif()
+		set(c ${CMAKE_BINARY_DIR}/${page}.c)
+		add_custom_command(OUTPUT ${c} VERBATIM
+			COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${page} -DOUT=${c}
+				-P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+			DEPENDS ${page} cmake/embed.cmake)
+		list(REMOVE_ITEM sources ${page})
+		list(APPEND sources ${c})
+	endforeach()
+	set(${var} "${sources}" PARENT_SCOPE)
+endfunction()
+
 # weft_kit("rooms" WORD...)
 # What the programs share: the library "tools" from tools/, with its tests in tests/unit/tools.
+# A page, NAME.html, becomes the string NAME_html.
 function(weft_kit rooms)
 	_weft_sort(row tools ${ARGN})
+	_weft_embed(row_sources)
 	string(JOIN " " files ${row_sources})
 	_weft_note(kit tools "" "" "${files}")
 	add_library(tools STATIC ${row_sources})
+	target_compile_definitions(tools PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
 	set_target_properties(tools PROPERTIES EXCLUDE_FROM_ALL $<BOOL:${WEFT_LIBFUZZER}>)
 	_weft_compile(tools ${WEFT_WARNINGS} -D_GNU_SOURCE)
 	target_include_directories(tools PUBLIC ${CMAKE_SOURCE_DIR}/tools)
