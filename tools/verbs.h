@@ -22,6 +22,7 @@ int verb_run(
 
 int cmd_cp(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
+int cmd_demo(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_perf(int argc, char **argv);

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * demo_report - what came out: tables for people, report.json for programs, report.html for both.
+ *
+ * The page is one file that needs no network: demo_report.html, with the same JSON put in place of
+ * its marker, draws itself.  So there is one description of a run, and page and JSON cannot differ.
+ * "after" is the whole time between the mending and the next fault: who needs long to recover
+ * shows it there.
+ */
+#include "demo.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <weft/base.h>
+#include <weft/net.h>
+
+#define MARKER "{\"report\": \"goes here\"}"
+
+extern const unsigned char demo_report_html[]; /* demo_report.html, embedded by the build */
+
+/* ---- tables ---- */
+
+static void add_ms(struct table *table, const struct term *term, uint64_t ns)
+{
+	double ms = (double)ns / 1e6;
+
+	table_add(table, "%s%.*f%s", term_on(term, ms > 20 ? TERM_RED : TERM_PLAIN),
+		ms < 10 ? 1 : 0, ms, ms > 20 ? term_off(term) : "");
+}
+
+static void faults_table(const struct demo *demo, const struct demo_run runs[], unsigned n)
+{
+	const struct term *term = demo->term;
+	struct table table;
+	char align[TABLE_COLUMNS_MAX] = "rl";
+
+	for (unsigned r = 0; r < n; r++)
+		(void)snprintf(align + strlen(align), 4, "rr");
+	table_begin(&table, align);
+	table_add(&table, " ");
+	table_add(&table, "fault (plane 0)");
+	for (unsigned r = 0; r < n; r++) {
+		table_add(&table, "%s Mb/s", demo_names[runs[r].transport]);
+		table_add(&table, "stall ms");
+	}
+	for (unsigned i = 0; i < demo->plan.n; i++) {
+		table_add(&table, "%u", i + 1);
+		table_add(&table, "%s", demo->plan.faults[i]->name);
+		for (unsigned r = 0; r < n; r++) {
+			const struct demo_hit *hit = &runs[r].hits[i];
+
+			if (i >= runs[r].n_hits || hit->end_ns <= hit->from_ns) {
+				table_add(&table, "-");
+				table_add(&table, "-");
+				continue;
+			}
+			table_add(&table, "%.0f %s %.0f %s %.0f", hit->before_bps / 1e6,
+				term->utf8 ? "›" : ">", hit->during_bps / 1e6,
+				term->utf8 ? "›" : ">", hit->after_bps / 1e6);
+			add_ms(&table, term, hit->stall.ns);
+		}
+	}
+	table_print(&table, term);
+}
+
+static double mean_bps(const struct demo_run *run)
+{
+	return series_rate(&run->series, run->zero_ns, run->end_ns);
+}
+
+static void totals_table(const struct demo *demo, const struct demo_run runs[], unsigned n)
+{
+	const struct term *term = demo->term;
+	struct table table;
+	char text[HUMAN_MAX];
+
+	table_begin(&table, "lrrrrrrrl");
+	static const char *const heads[] = { "", "bytes", "time", "goodput", "longest stall",
+		"of it the machine's", "resent packets", "bytes wrong", "verdict" };
+	for (size_t i = 0; i < WEFT_COUNT(heads); i++)
+		table_add(&table, "%s", heads[i]);
+	for (unsigned r = 0; r < n; r++) {
+		const struct demo_run *run = &runs[r];
+		bool good = run->done && !run->wrong_bytes;
+
+		table_add(&table, "%s", demo_names[run->transport]);
+		table_add(&table, "%s", human_bytes(text, run->series.bytes));
+		table_add(&table, "%s", human_ns(text, run->end_ns - run->zero_ns));
+		table_add(&table, "%s", human_rate(text, (uint64_t)mean_bps(run)));
+		table_add(&table, "%.1f ms", (double)run->stall.ns / 1e6);
+		table_add(&table, "%.1f ms", (double)run->stall_machine_ns / 1e6);
+		table_add(&table, "%s", human_count(text, run->retransmits));
+		table_add(&table, "%s", human_count(text, run->wrong_bytes));
+		table_add(&table, "%s%s%s", term_on(term, good ? TERM_GREEN : TERM_RED),
+			!good                         ? *run->error ? run->error : "WRONG"
+			: run->transport == DEMO_WEFT ? "copied, identical"
+						      : "all right so far as it came",
+			term_off(term));
+	}
+	table_print(&table, term);
+}
+
+void report_tables(const struct demo *demo, const struct demo_run runs[], unsigned n)
+{
+	faults_table(demo, runs, n);
+	printf("\nGoodput before %s during %s after (until the next fault); stall: the longest "
+	       "time "
+	       "without a byte.\n\n",
+		demo->term->utf8 ? "›" : ">", demo->term->utf8 ? "›" : ">");
+	totals_table(demo, runs, n);
+	for (unsigned r = 0; r < n; r++)
+		if (*runs[r].sha256)
+			printf("\nSHA-256 at both ends: %s\n", runs[r].sha256);
+}
+
+/* ---- JSON ---- */
+
+static json_t *stall_json(const struct demo_run *run, struct demo_gap stall, uint64_t machine_ns)
+{
+	double at_s = stall.at_ns > run->zero_ns ? (double)(stall.at_ns - run->zero_ns) / 1e9 : 0;
+
+	return json_pack("{s:f, s:f, s:f}", "at_s", at_s, "ms", (double)stall.ns / 1e6,
+		"machine_ms", (double)machine_ns / 1e6);
+}
+
+static json_t *hit_json(
+	const struct demo_run *run, const struct demo_fault *fault, const struct demo_hit *hit)
+{
+	return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "name", fault->name,
+		"what", hit->text, "from_s", (double)(hit->from_ns - run->zero_ns) / 1e9, "to_s",
+		(double)(hit->to_ns - run->zero_ns) / 1e9, "end_s",
+		(double)(hit->end_ns - run->zero_ns) / 1e9, "before_bps", hit->before_bps,
+		"during_bps", hit->during_bps, "after_bps", hit->after_bps, "stall",
+		stall_json(run, hit->stall, hit->machine_ns));
+}
+
+/* Bytes per 10 ms from the plan's zero on. */
+static json_t *goodput_json(const struct demo_run *run)
+{
+	const uint64_t step = 10000000;
+	json_t *list = json_array();
+
+	for (uint64_t at = run->zero_ns; run->series.n && at < run->end_ns; at += step)
+		json_array_append_new(
+			list, json_integer((json_int_t)(series_bytes_at(&run->series, at + step) -
+							series_bytes_at(&run->series, at))));
+	return json_pack("{s:i, s:o}", "step_ms", 10, "bytes", list);
+}
+
+static json_t *planes_json(const struct demo_run *run)
+{
+	const struct demo_samples *s = &run->samples;
+	json_t *times = json_array(), *planes = json_array();
+
+	for (size_t i = 0; i < s->n; i++)
+		json_array_append_new(
+			times, json_real((double)(int64_t)(s->at_ns[i] - run->zero_ns) / 1e9));
+	for (uint32_t p = 0; p < s->planes; p++) {
+		json_t *one = json_array();
+
+		for (size_t i = 0; i < s->n; i++)
+			json_array_append_new(one,
+				json_integer(
+					(json_int_t)(s->bytes[i * s->planes + p] - s->bytes[p])));
+		json_array_append_new(planes, one);
+	}
+	return json_pack("{s:o, s:o}", "at_s", times, "bytes", planes);
+}
+
+static json_t *run_json(const struct demo *demo, const struct demo_run *run)
+{
+	json_t *hits = json_array(), *machine = json_array();
+
+	for (unsigned i = 0; i < run->n_hits; i++)
+		json_array_append_new(hits, hit_json(run, demo->plan.faults[i], &run->hits[i]));
+	for (size_t i = 0; i < run->n_machine; i++)
+		json_array_append_new(machine,
+			json_pack("{s:f, s:f}", "at_s",
+				(double)(int64_t)(run->machine[i].at_ns - run->zero_ns) / 1e9, "ms",
+				(double)run->machine[i].ns / 1e6));
+	return json_pack(
+		"{s:s, s:b, s:s, s:I, s:f, s:f, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}",
+		"transport", demo_names[run->transport], "ok", run->done && !run->wrong_bytes,
+		"error", run->error, "bytes", (json_int_t)run->series.bytes, "seconds",
+		(double)(run->end_ns - run->zero_ns) / 1e9, "goodput_bps", mean_bps(run),
+		"wrong_bytes", (json_int_t)run->wrong_bytes, "resent_packets",
+		(json_int_t)run->retransmits, "paths", (json_int_t)run->paths, "sha256",
+		run->sha256, "longest_stall", stall_json(run, run->stall, run->stall_machine_ns),
+		"faults", hits, "goodput", goodput_json(run), "planes", planes_json(run),
+		"machine_gaps", machine);
+}
+
+static json_t *machine_json(void)
+{
+	char line[256], model[256] = "unknown";
+	FILE *info = fopen("/proc/cpuinfo", "r");
+	struct utsname name = { 0 };
+
+	while (info && fgets(line, sizeof(line), info)) {
+		char *value = strchr(line, ':');
+
+		line[strcspn(line, "\n")] = 0;
+		if (!strncmp(line, "model name", 10) && value)
+			(void)snprintf(model, sizeof(model), "%s", value + 2);
+	}
+	if (info)
+		(void)fclose(info);
+	(void)uname(&name);
+	return json_pack("{s:s, s:i, s:s, s:f}", "cpu", model, "cpus",
+		(int)sysconf(_SC_NPROCESSORS_ONLN), "kernel", name.release, "memory_gib",
+		(double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
+}
+
+static json_t *plan_json(const struct demo_plan *plan)
+{
+	json_t *faults = json_array();
+
+	for (unsigned i = 0; i < plan->n; i++)
+		json_array_append_new(
+			faults, json_pack("{s:s, s:s, s:f}", "name", plan->faults[i]->name, "story",
+					plan->faults[i]->story, "at_s",
+					(double)plan_fault_ns(plan, i) / 1e9));
+	return json_pack("{s:f, s:f, s:f, s:f, s:o}", "lead_s", (double)plan->lead_ns / 1e9,
+		"hold_s", (double)plan->hold_ns / 1e9, "gap_s", (double)plan->gap_ns / 1e9,
+		"total_s", (double)plan_total_ns(plan) / 1e9, "faults", faults);
+}
+
+json_t *report_json(const struct demo *demo, const struct demo_run runs[], unsigned n)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(weft_lab_topo(demo->lab));
+	json_t *list = json_array();
+
+	for (unsigned r = 0; r < n; r++)
+		json_array_append_new(list, run_json(demo, &runs[r]));
+	return json_pack(
+		"{s:i, s:s, s:I, s:o, s:{s:s, s:i, s:i, s:i, s:i, s:I, s:i}, s:{s:s, s:I}, "
+		"s:o, s:o}",
+		"weft_demo", 1, "version", WEFT_VERSION, "unix_s",
+		(json_int_t)(weft_clock_unix_ns() / 1000000000), "machine", machine_json(),
+		"fabric", "name", s->name, "planes", (int)s->planes, "t0s", (int)s->t0s, "t1s",
+		(int)s->t1s, "hosts", (int)s->hosts, "link_bps", (json_int_t)demo->rate_bps, "mtu",
+		(int)s->mtu_bytes, "file", "path", demo->file, "bytes",
+		(json_int_t)demo->file_bytes, "plan", plan_json(&demo->plan), "runs", list);
+}
+
+/* "</" would end the script element that carries the JSON. */
+static void write_guarded(FILE *out, const char *json)
+{
+	for (const char *c = json; *c; c++) {
+		if (*c == '<')
+			fputs("\\u003c", out);
+		else
+			putc(*c, out);
+	}
+}
+
+static int write_page(const char *path, const char *json)
+{
+	const char *page = (const char *)demo_report_html, *split = strstr(page, MARKER);
+	FILE *out = fopen(path, "w");
+
+	WEFT_ASSERT(split);
+	if (!out)
+		return -1;
+	(void)fwrite(page, 1, (size_t)(split - page), out);
+	write_guarded(out, json);
+	fputs(split + strlen(MARKER), out);
+	bool bad = ferror(out);
+
+	return fclose(out) || bad ? -1 : 0;
+}
+
+int report_write(const struct demo *demo, json_t *json, char *error, size_t error_bytes)
+{
+	char path[4096];
+	char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(9));
+
+	(void)snprintf(path, sizeof(path), "%s/report.json", demo->folder);
+	int result =
+		text ? json_dump_file(json, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
+	if (!result) {
+		(void)snprintf(path, sizeof(path), "%s/report.html", demo->folder);
+		result = write_page(path, text);
+	}
+	if (result)
+		(void)snprintf(
+			error, error_bytes, "%s: cannot be written: %s", path, strerror(errno));
+	free(text);
+	return result;
+}

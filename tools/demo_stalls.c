@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * demo_stalls - how long a transfer stands still when a plane, a switch or a port dies.
+ *
+ * The demo's own plan, deaths only, many times over; each death counts from its strike until it
+ * was mended, so that coming back is judged too only by `weft demo`.  Beside each stall stands what
+ * of it lies within one of the machine's own gaps; "not the machine's" is the worst of those that
+ * do not for the larger part.
+ */
+#include "demo.h"
+#include "verbs.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <weft/base.h>
+
+#define RUNS_MAX 1000
+#define SPEED_MBPS 150
+#define GOOD_SHARE 0.90
+
+struct stalls_args {
+	const char *folder;
+	unsigned runs;
+	bool json;
+};
+
+struct death { /* all times one fault struck */
+	struct demo_gap stall;
+	uint64_t machine_ns;
+	double before_bps, during_bps;
+};
+
+static const struct argp_option options[] = {
+	{ "runs", 'n', "N", 0, "how many times each (default: 10)", 0 },
+	{ "out", 'd', "FOLDER", 0, "where file and copy go (default: build/demo)", 0 },
+	{ "json", 'j', NULL, 0, "the numbers of each death, for programs", 0 },
+	{ NULL, 0, NULL, 0, NULL, 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct stalls_args *a = state->input;
+	char *end;
+
+	switch (key) {
+	case 'n':
+		a->runs = (unsigned)strtoul(arg, &end, 10);
+		if (*end || !a->runs || a->runs > RUNS_MAX)
+			argp_error(state, "--runs %s: wants 1 to %d", arg, RUNS_MAX);
+		return 0;
+	case 'd':
+		a->folder = arg;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const struct death *one = a, *two = b;
+
+	return one->stall.ns < two->stall.ns ? -1 : one->stall.ns > two->stall.ns;
+}
+
+static double to_ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+static void print_deaths(
+	const struct term *term, const struct demo_plan *plan, struct death *deaths, unsigned runs)
+{
+	static const char *const heads[] = { "fault", "median ms", "worst ms",
+		"of it the machine's", "worst not the machine's", "goodput kept" };
+	struct table table;
+
+	table_begin(&table, "lrrrrr");
+	for (size_t i = 0; i < WEFT_COUNT(heads); i++)
+		table_add(&table, "%s", heads[i]);
+	for (unsigned i = 0; i < plan->n; i++) {
+		struct death *all = deaths + (size_t)i * runs;
+		uint64_t blameless = 0;
+		double kept = 0;
+
+		qsort(all, runs, sizeof(*all), by_length);
+		for (unsigned r = 0; r < runs; r++) {
+			if (2 * all[r].machine_ns < all[r].stall.ns)
+				blameless = all[r].stall.ns;
+			kept += all[r].before_bps > 0 ? all[r].during_bps / all[r].before_bps : 0;
+		}
+		table_add(&table, "%s", plan->faults[i]->name);
+		table_add(&table, "%.2f", to_ms(all[runs / 2].stall.ns));
+		table_add(&table, "%.2f", to_ms(all[runs - 1].stall.ns));
+		table_add(&table, "%.2f", to_ms(all[runs - 1].machine_ns));
+		table_add(&table, "%.2f", to_ms(blameless));
+		table_add(&table, "%.1f %%", 100 * kept / runs);
+	}
+	table_print(&table, term);
+}
+
+static int print_json(const struct demo_plan *plan, const struct death *deaths, unsigned runs)
+{
+	json_t *root = json_array();
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		json_t *list = json_array();
+
+		for (unsigned r = 0; r < runs; r++) {
+			const struct death *d = &deaths[(size_t)i * runs + r];
+
+			json_array_append_new(list,
+				json_pack("{s:f, s:f, s:f, s:f}", "stall_ms", to_ms(d->stall.ns),
+					"machine_ms", to_ms(d->machine_ns), "before_bps",
+					d->before_bps, "during_bps", d->during_bps));
+		}
+		json_array_append_new(root,
+			json_pack("{s:s, s:o}", "fault", plan->faults[i]->name, "deaths", list));
+	}
+	int result = json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+
+	printf("\n");
+	json_decref(root);
+	return result ? EXIT_FAILED : EXIT_OK;
+}
+
+static int run_once(struct demo *demo, struct death *deaths, unsigned r, unsigned runs)
+{
+	struct demo_run *run = calloc(1, sizeof(*run));
+
+	if (!run)
+		return EXIT_FAILED;
+	int result = run_transport(demo, run);
+
+	for (unsigned i = 0; i < run->n_hits && !result; i++) {
+		const struct demo_hit *hit = &run->hits[i];
+		struct death *d = &deaths[(size_t)i * runs + r];
+
+		d->stall = series_stall(&run->series, hit->from_ns, hit->to_ns);
+		d->machine_ns = run_machine_share(run, d->stall);
+		d->before_bps = hit->before_bps;
+		d->during_bps = hit->during_bps;
+	}
+	if (!result && run->wrong_bytes)
+		(void)snprintf(run->error, sizeof(run->error), "the copy is wrong");
+	if (!result && run->n_hits < demo->plan.n)
+		(void)snprintf(run->error, sizeof(run->error), "the file was too small");
+	result = result || *run->error ? EXIT_FAILED : EXIT_OK;
+	if (result)
+		fprintf(stderr, "weft demo stalls: run %u: %s\n", r + 1, run->error);
+	else
+		fprintf(stderr, "run %u of %u: longest stall %.2f ms, of it the machine's %.2f\n",
+			r + 1, runs, to_ms(run->stall.ns), to_ms(run->stall_machine_ns));
+	run_end(run);
+	free(run);
+	return result;
+}
+
+static int measure(struct demo *demo, const struct stalls_args *a)
+{
+	struct death *deaths = calloc((size_t)a->runs * DEMO_FAULTS_MAX, sizeof(*deaths));
+	int result = deaths ? EXIT_OK : EXIT_FAILED;
+
+	for (unsigned r = 0; r < a->runs && !result && !demo_stopped; r++)
+		result = run_once(demo, deaths, r, a->runs);
+	if (!result && !demo_stopped && a->json)
+		result = print_json(&demo->plan, deaths, a->runs);
+	else if (!result && !demo_stopped)
+		print_deaths(demo->term, &demo->plan, deaths, a->runs);
+	free(deaths);
+	return demo_stopped ? EXIT_FAILED : result;
+}
+
+int demo_stalls(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse, "",
+		"How long a transfer stands still when a plane, a T1 or a port dies, with carrier "
+		"or "
+		"silently: each many times, median and worst.",
+		NULL, NULL, NULL };
+	struct stalls_args a = { .folder = "build/demo", .runs = 10 };
+	char error[DEMO_TEXT_BYTES] = "", path[4096];
+	struct term term;
+	struct demo demo = {
+		.term = &term, .quiet = true, .rate_bps = UINT64_C(1000000) * SPEED_MBPS
+	};
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+		return EXIT_USAGE;
+	term_open(&term, stdout);
+	plan_all(&demo.plan, true);
+	demo.plan.lead_ns = 500000000;
+	demo.plan.hold_ns = 250000000;
+	demo.plan.gap_ns = 400000000;
+	demo.folder = a.folder;
+	demo.file = path;
+	demo.file_bytes = (uint64_t)(GOOD_SHARE * DEMO_PLANES * (double)demo.rate_bps / 8 *
+				     (double)plan_total_ns(&demo.plan) / 1e9);
+	(void)snprintf(path, sizeof(path), "%s/stalls-input", a.folder);
+	demo_catch_signals();
+	int result = file_folder(a.folder, error, sizeof(error)) ||
+		     file_assemble(path, demo.file_bytes, error, sizeof(error)) ||
+		     demo_lab_up(&demo, error, sizeof(error));
+	if (result)
+		fprintf(stderr, "weft demo stalls: %s\n", error);
+	else
+		result = measure(&demo, &a);
+	demo_lab_down(&demo);
+	return result ? EXIT_FAILED : EXIT_OK;
+}
