@@ -46,13 +46,11 @@ static void learn_rtt(struct weft_qp *qp, uint32_t rtt_ns)
  * The echoed stamp holds the receiver's service time; our record has the range that 16 bits of
  * 128 ns lack.  Only a packet that was sent once gives a sample (Karn).
  */
-static uint32_t sample_rtt(const struct weft_qp *qp, const struct sent_rec *rec, uint16_t ts,
-			   uint64_t now)
+static uint32_t sample_rtt(const struct sent_rec *rec, uint16_t ts, uint64_t now)
 {
 	uint64_t age_ns = age16_ns(now, rec->sent16);
 	uint32_t echo_ns = (uint16_t)((uint16_t)(now / WEFT_TS_UNIT_NS) - ts) * WEFT_TS_UNIT_NS;
 
-	(void)qp;
 	if (rec->sends != 1 || age_ns > UINT32_MAX)
 		return 0;
 	if (age_ns < (UINT64_C(60000) * WEFT_TS_UNIT_NS) && echo_ns <= age_ns + WEFT_TS_UNIT_NS)
@@ -111,7 +109,7 @@ static uint32_t hear_trigger(struct weft_qp *qp, const struct weft_pkt_sack *s, 
 
 		if (set->path[rec->path].ev == s->ev) {
 			path = rec->path;
-			rtt_ns = sample_rtt(qp, rec, s->ts, now);
+			rtt_ns = sample_rtt(rec, s->ts, now);
 			sent_ack_bits(qp, psn, 1);
 		}
 	}

@@ -25,7 +25,9 @@ void loss_learn_reorder(struct weft_qp *qp)
 {
 	struct weft_endpoint *ep = qp->ep;
 	uint64_t queueing = (uint64_t)(qp->rtt_ns - qp->rtt_min_ns) + 4 * (uint64_t)qp->rttvar_ns;
-	uint64_t reorder = WEFT_MAX((uint64_t)ep->config.base_rtt_ns, queueing);
+	/* Before the first sample nobody knows how deep the queues are. */
+	uint64_t guess = (uint64_t)ep->config.base_rtt_ns << !qp->rtt_min_ns;
+	uint64_t reorder = WEFT_MAX(guess, queueing);
 	uint64_t limit = WEFT_MAX(UINT64_C(512) << qp->timeout_exp, reorder);
 
 	if (qp->spurious_shift && ep->now - qp->spurious_ns > 64 * (uint64_t)qp->rtt_ns) {
