@@ -36,6 +36,7 @@ struct receiver {
 	uint64_t placed_before, cpu_ns, chunks, n_chunks, deadline_ns;
 	uint32_t rkey, chunk_bytes;
 	int failed;
+	bool met; /* the sender was let in */
 };
 
 static int fail(struct receiver *r, const char *what)
@@ -247,6 +248,7 @@ static int receive_one(struct receiver *r, int root, struct weft_meeting *meetin
 		weft_live_refuse(meeting, r->error);
 	else
 		rc = accept_session(r, meeting);
+	r->met = !rc;
 	if (!rc) {
 		rc = transfer(r);
 		if (!rc)
@@ -264,7 +266,7 @@ static int receive_one(struct receiver *r, int root, struct weft_meeting *meetin
 	return rc ? EXIT_FAILED : EXIT_OK;
 }
 
-/* Waits for one client; whether there was a transfer, whose exit status is in *rc then. */
+/* Waits for one client; whether it was let in, the exit status of its transfer then in *rc. */
 static bool serve_one(struct weft_live *live, const struct cp_options *options, int root, int *rc)
 {
 	char error[CP_TEXT_BYTES] = "";
@@ -282,10 +284,10 @@ static bool serve_one(struct weft_live *live, const struct cp_options *options, 
 	r->file.fd = r->file.dir = -1;
 	cp_series_begin(&r->series, options->bin_ns);
 	*rc = receive_one(r, root, meeting);
-	bool moved = r->chunks || !*rc;
+	bool met = r->met;
 
 	free(r);
-	return moved;
+	return met;
 }
 
 int cp_serve(struct weft_live *live, const struct cp_options *options, uint16_t tcp_port,

@@ -20,6 +20,7 @@ enum {
 	OPT_RATE,
 	OPT_PATHS,
 	OPT_MTU,
+	OPT_NO_CHECKSUM,
 	OPT_GIVE_UP
 };
 
@@ -34,6 +35,8 @@ static const struct argp_option options[] = {
 	{ "rate", OPT_RATE, "MBPS", 0, "rate of all planes together in Mb/s", 0 },
 	{ "paths", OPT_PATHS, "N", 0, "paths (EVs) per connection, at most", 0 },
 	{ "mtu", OPT_MTU, "BYTES", 0, "payload per packet (default: what fits the links)", 0 },
+	{ "no-udp-checksum", OPT_NO_CHECKSUM, NULL, 0,
+		"with --planes over IPv6: leave it to the ICRC, as with a fabric file", 0 },
 	{ "give-up", OPT_GIVE_UP, "MS", 0, "silence of the peer that ends a connection", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
@@ -97,6 +100,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_MTU:
 		config->mtu_bytes = (uint32_t)arg_number(state, "mtu", arg, 64, WEFT_MTU_MAX) & ~3u;
+		break;
+	case OPT_NO_CHECKSUM:
+		config->no_checksum = true;
 		break;
 	case OPT_GIVE_UP:
 		config->timeout_ms = (uint32_t)arg_number(state, "give-up", arg, 10, 3600000);

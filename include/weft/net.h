@@ -102,6 +102,9 @@ struct weft_udp_config {
 	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane; IPv4 as ::ffff:a.b.c.d */
 	uint16_t udp_port;                /* where to receive; 0: any free one */
 	uint32_t src_ports;               /* PLAIN: how many, 0: 4; USID needs 1 */
+	/* PLAIN over IPv6: send without UDP checksums, as USID always does.  The ICRC covers more,
+	 * but some firewalls object. */
+	bool no_checksum;
 	uint32_t mtu_bytes;               /* payload of a full packet: sizes the buffers */
 	uint32_t sndbuf_bytes; /* of kernel memory per plane; 0: default.  Deep ones add delay */
 	uint32_t rcvbuf_bytes; /* of kernel memory, all planes together; 0: default */

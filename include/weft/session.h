@@ -45,6 +45,7 @@ struct weft_live_config {
 	uint32_t timeout_ms; /* a peer silent for about this long ends a QP; 0: 4000 */
 	uint64_t rate_bps;   /* all planes together; 0: the fabric file's */
 	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
+	bool no_checksum;    /* with planes: see struct weft_udp_config */
 };
 
 void weft_live_defaults(struct weft_live_config *config);

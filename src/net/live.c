@@ -21,6 +21,7 @@
 #define IP_UDP_BYTES 48      /* IPv6 and UDP in front of BTH */
 #define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
 #define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
+#define SACK_BYTES 131072u   /* one answer per 32 packets: each costs as much as a packet here */
 #define PLAIN_RTT_NS 200000
 #define HOST_RTT_NS 1000000 /* two machines that must wake up and have other things to do */
 #define PLAIN_RATE_BPS UINT64_C(10000000000)
@@ -50,6 +51,7 @@ void weft_live_defaults(struct weft_live_config *config)
 	*config = (struct weft_live_config){ 0 };
 	weft_config_default(&config->engine);
 	config->engine.seed = random_bits();
+	config->engine.sack_bytes = SACK_BYTES;
 }
 
 static uint32_t payload_for(uint32_t ip_bytes)
@@ -120,6 +122,7 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 
 	WEFT_ASSERT(list);
 	live->udp.format = WEFT_UDP_PLAIN;
+	live->udp.no_checksum = live->config.no_checksum;
 	while (!rc && (word = strsep(&rest, ","))) {
 		uint8_t *addr = live->udp.addr[live->udp.planes];
 

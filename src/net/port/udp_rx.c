@@ -115,6 +115,12 @@ size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max)
 	unsigned want = (unsigned)WEFT_MIN(max, (size_t)UDP_RX_BATCH);
 	size_t taken = 0;
 
+	/* A call that returned less than it could has seen the end: the next would cost a system
+	 * call to say so again, and waiting says it as well. */
+	if (udp->drained) {
+		udp->drained = false;
+		return 0;
+	}
 	for (unsigned i = 0; i < want; i++) {
 		rx->msgs[i].msg_hdr.msg_namelen = sizeof(rx->from[i]);
 		rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i].bytes);
@@ -122,6 +128,7 @@ size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max)
 	int n = recvmmsg(udp->rx_fd, rx->msgs, want, MSG_DONTWAIT, NULL);
 
 	udp->port.stats.rx_calls++;
+	udp->drained = n > 0 && (unsigned)n < want;
 	for (int i = 0; i < n; i++) {
 		enum weft_drop drop = take(udp, &rx->msgs[i], &pkts[taken]);
 
@@ -133,5 +140,6 @@ size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max)
 		taken++;
 	}
 	udp->port.stats.rx_pkts += taken;
+	udp->fresh += (uint32_t)taken;
 	return taken;
 }
