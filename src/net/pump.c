@@ -15,6 +15,9 @@
  * data moves the pump gathers: it sleeps a little before it looks again, as network drivers
  * moderate interrupts.  Latency tests move no bulk and never notice.
  *
+ * Received packets are answered one turn later, unless more come in between: whoever runs the pump
+ * looks at what arrived first, and his answer leaves in one system call with the engine's.
+ *
  * What lay in the sockets while this machine ran somebody else is read before timers may fire:
  * otherwise every pause of our own would look like a silent peer.
  *
@@ -26,9 +29,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHER_NS 150000 /* long against a wake-up, short against any queue */
+#define GATHER_NS 150000        /* long against a wake-up, short against any queue */
 #define BULK_BYTES_PER_MS 65536 /* half a Gb/s */
-#define INPUT_BURSTS 16 /* after a pause */
+#define INPUT_BURSTS 64         /* after a pause */
+#define LATE_NS 300000          /* that a pause is longer than */
 #define OUTPUT_BURSTS 4 /* per turn: enough to fill an idle NIC, few enough to hear the peer */
 
 struct weft_pump {
@@ -36,6 +40,7 @@ struct weft_pump {
 	struct weft_pump_stats stats;
 	uint64_t now, expected_ns; /* when this turn began; when the next should, at the latest */
 	uint64_t bulk_since_ns, bulk_bytes; /* moved in the current millisecond */
+	bool owes;                          /* received, and not yet let the engine answer */
 	bool is_bulk, gathered;             /* so was the last one; slept since something moved */
 	uint32_t carrier;
 	struct weft_pkt pkts[WEFT_NET_BURST];
@@ -128,8 +133,8 @@ static size_t send_bursts(struct weft_pump *p)
 		size_t n = weft_output(p->config.ep, p->pkts, max, room, p->now);
 
 		for (size_t k = 0; k < n; k++)
-			p->bulk_bytes += weft_op_is_write(p->pkts[k].op) ?
-						 p->pkts[k].w.len_bytes : 0;
+			p->bulk_bytes +=
+				weft_op_is_write(p->pkts[k].op) ? p->pkts[k].w.len_bytes : 0;
 		if (n)
 			port->ops->tx(port, p->pkts, n);
 		sent += n;
@@ -161,13 +166,19 @@ size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 	p->now = now;
 	p->stats.steps++;
 	mark_ports(p);
-	size_t moved = receive(p);
-	size_t burst = moved;
+	size_t moved = receive(p), burst = moved;
 
-	for (unsigned i = 1; burst == WEFT_NET_BURST && p->stats.late_ns && i < INPUT_BURSTS; i++) {
+	for (unsigned i = 1; burst && p->stats.late_ns > LATE_NS && i < INPUT_BURSTS; i++) {
 		burst = receive(p);
 		moved += burst;
 	}
+	if (moved && !p->owes) {
+		p->owes = true; /* the application's answer may leave together with ours */
+		p->expected_ns = now;
+		note_bulk(p);
+		return moved;
+	}
+	p->owes = false;
 	moved += send_bursts(p);
 	p->expected_ns = now;
 	note_bulk(p);

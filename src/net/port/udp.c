@@ -29,7 +29,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_NO_CHECK6_TX
@@ -40,8 +39,6 @@
 #define RCVBUF_BYTES (8 << 20)
 #define SNDBUF_BYTES (256 << 10)
 #define CARRIER_EVERY 4 /* turns between looks at the link socket while there is no time to wait */
-#define BULK_PKTS 4     /* in one turn: a stream */
-#define BULK_NS 50000   /* and then the next turn is this much later */
 #define BIND_TRIES 64   /* for a source port that is free on all planes */
 
 static int set(int fd, int level, int name, int value)
@@ -291,28 +288,15 @@ static uint32_t carrier(struct weft_port *port)
 	return udp->carrier_up;
 }
 
-/*
- * Under a stream a thread that sleeps until the next packet is woken for every few of them, and
- * each wake-up costs both ends as much as a packet (a fifth of the CPU time here).  So when the
- * last turn brought several, the next sleep is by time, as NICs moderate interrupts; a ping-pong
- * never sees it.
- */
 static void wait_for(struct weft_port *port, uint64_t max_ns)
 {
 	struct udp *udp = (struct udp *)port;
-	bool bulk = udp->fresh >= BULK_PKTS && !udp->full && max_ns >= BULK_NS;
 	uint64_t seconds = WEFT_MIN(max_ns / 1000000000, UINT64_C(3600));
 	struct timespec limit = { .tv_sec = (time_t)seconds,
 		.tv_nsec = (long)(max_ns % 1000000000) };
 	struct epoll_event events[8];
 
-	udp->fresh = 0;
 	udp->drained = false;
-	if (bulk) {
-		limit = (struct timespec){ .tv_nsec = BULK_NS };
-		(void)nanosleep(&limit, NULL);
-		return;
-	}
 	int n = epoll_pwait2(udp->epoll_fd, events, WEFT_COUNT(events), &limit, NULL);
 
 	for (int i = 0; i < n; i++) {

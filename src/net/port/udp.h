@@ -41,7 +41,6 @@ struct udp {
 	uint32_t n_lanes, src_ports;
 	uint32_t full; /* planes of which a lane has messages waiting */
 	uint32_t carrier_up, carrier_age;
-	uint32_t fresh; /* packets since the last wait: tells bulk from ping-pong */
 	bool drained;   /* the receive queue was empty a moment ago */
 	struct udp_lane lanes[UDP_LANES_MAX];
 	/* one burst, sorted by lane */

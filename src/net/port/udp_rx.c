@@ -140,6 +140,5 @@ size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max)
 		taken++;
 	}
 	udp->port.stats.rx_pkts += taken;
-	udp->fresh += (uint32_t)taken;
 	return taken;
 }
