@@ -139,6 +139,7 @@ struct weft_qp {
 	/* cold */
 	uint32_t rx_mpr_told WEFT_CACHE_ALIGNED; /* dynamic MPR: what SACKs say */
 	uint32_t cq_rx, cq_tx, index;
+	uint32_t ask_psn;       /* the last packet with the A bit */
 	uint64_t user;
 	uint64_t timeout_ns;    /* the last expiry */
 	uint64_t spurious_ns;   /* the last packet declared lost that was not */

@@ -121,7 +121,7 @@ static int become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	    attr->wimm_tx > UINT16_MAX || attr->timeout_exp < 1 || attr->timeout_exp > 24 ||
 	    attr->linear_count > 7 || attr->retry_count > 25)
 		return WEFT_EINVAL;
-	qp->psn_next = qp->psn_unack = qp->lost_low = attr->psn_tx;
+	qp->psn_next = qp->psn_unack = qp->lost_low = qp->ask_psn = attr->psn_tx;
 	qp->mpr_tx = WEFT_MIN(attr->mpr_tx_psns, ep->config.window_psns);
 	qp->wimm_tx = (uint16_t)attr->wimm_tx;
 	qp->timeout_exp = attr->timeout_exp;

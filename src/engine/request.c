@@ -196,6 +196,7 @@ static void ask(struct weft_qp *qp, struct weft_pkt *pkt)
 		return;
 	pkt->flags |= WEFT_BTH_ACK_REQ;
 	qp->since_ask = 0;
+	qp->ask_psn = pkt->psn;
 }
 
 static uint32_t next_lost(struct weft_qp *qp)

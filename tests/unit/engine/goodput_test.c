@@ -117,3 +117,35 @@ TEST(goodput__same_seed_same_bytes)
 	world_close(&a);
 	world_close(&b);
 }
+
+/*
+ * The window is cut after the last packet with an A bit has been answered, to less than the
+ * peer's SACK threshold: nobody owes an answer, and only a probe gets things going again.
+ */
+TEST(goodput__a_cut_window_does_not_wait_for_the_tail_timer)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	struct weft_cc_config cut = { .fixed_bytes = 60000, .mtu_bytes = 4184 };
+	uint64_t id = 0;
+
+	world_config(&config);
+	config.sack_bytes = 131072;
+	world_open(&w, &config);
+	world_connect(&w, 16, 16, &weft_cc_nscc);
+	while (w.now < 1000000) {
+		keep_busy(&w, &id);
+		world_step(&w);
+	}
+	w.qp[0]->cc = &weft_cc_fixed;
+	weft_cc_fixed.init(w.qp[0]->cc_state, &cut);
+	w.qp[0]->cwnd = cut.fixed_bytes;
+	w.longest_gap_ns = 0;
+	while (w.now < 2000000) {
+		keep_busy(&w, &id);
+		world_step(&w);
+	}
+	CHECK(w.longest_gap_ns < 3 * config.base_rtt_ns);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
+	world_close(&w);
+}
