@@ -45,7 +45,7 @@ static void add_region(struct ops *o, struct conn *c, int side)
 
 	if (h->has_region)
 		return;
-	WEFT_ASSERT(!weft_region_add(o->end[c->end[side]], 0x100000, ops_region[index][side],
+	WEFT_ASSERT(!weft_region_add(o->end[c->end[side]], OPS_VA, ops_region[index][side],
 				     REGION_BYTES, index, WEFT_ACCESS_REMOTE_WRITE,
 				     (uint32_t)ops_number(o, 4), &h->rkey));
 	h->has_region = true;
@@ -99,7 +99,7 @@ static void call_conn(struct ops *o)
 	}
 	enum weft_qp_state state = h->qp->state;
 
-	if (state == WEFT_QP_ERROR || (state == WEFT_QP_RTS && ops_chance(o, 20))) {
+	if (state == WEFT_QP_ERROR || (state == WEFT_QP_RTS && ops_chance(o, 4))) {
 		if (ops_chance(o, 128)) {
 			c->excused = true;
 			weft_qp_move(h->qp, WEFT_QP_ERROR, NULL, o->now);
@@ -172,7 +172,7 @@ static void call_post(struct ops *o)
 	if (work.has_imm && !may_send_imm(o, c, side))
 		return;
 	struct weft_work post = {
-		.id = h->posted, .remote_va = 0x100000 + work.to, .rkey = peer->rkey,
+		.id = h->posted, .remote_va = OPS_VA + work.to, .rkey = peer->rkey,
 		.data = ops_source[c->end[side]] + work.from, .len_bytes = work.len_bytes,
 		.imm = h->posted, .has_imm = work.has_imm, .silent = work.silent,
 	};
@@ -341,6 +341,8 @@ static void deliver(struct ops *o, uint32_t max)
 	}
 	if (!n)
 		return;
+	for (uint32_t i = 0; i < n; i++)
+		ops_arrive(o, to, &pkts[i]);
 	weft_input(o->end[to], pkts, n, o->now, places);
 	for (uint32_t i = 0; i < n; i++)
 		ops_place(o, to, &pkts[i], &places[i]);

@@ -26,6 +26,8 @@ enum {
 	REGION_BYTES = 1 << 18, SOURCE_BYTES = 1 << 17, WORK_BYTES_MAX = 4096,
 };
 
+#define OPS_VA UINT64_C(0x100000) /* of every region */
+
 struct bytes {
 	const uint8_t *at, *end;
 };
@@ -285,6 +287,18 @@ static inline size_t ops_poll(struct ops *o, uint32_t end, uint32_t max)
 		total += n;
 	}
 	return total;
+}
+
+/* What an honest sender promises: never beyond the window that it was told of. */
+static inline void ops_arrive(struct ops *o, uint32_t end, const struct weft_pkt *pkt)
+{
+	const struct weft_qp *qp = weft_qp_find(o->end[end], pkt->dqpn);
+	int side;
+	const struct conn *c = qp ? ops_conn_of(o, end, qp, &side) : NULL;
+
+	if (c && c->strict && weft_op_is_write(pkt->op) && pkt->peer == c->end[!side] &&
+	    (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS))
+		WEFT_ASSERT(weft_psn_diff(pkt->psn, qp->rx_cack) < (int32_t)qp->rx_mpr);
 }
 
 static inline void ops_place(struct ops *o, uint32_t end, const struct weft_pkt *pkt,

@@ -59,8 +59,9 @@ static inline uint64_t ops_change_number(struct ops *o, uint64_t n, unsigned bit
 
 static inline void ops_change_write(struct ops *o, struct weft_pkt_write *w)
 {
-	switch (ops_below(o, 8)) {
+	switch (ops_below(o, 9)) {
 	case 0: OPS_CHANGE(w->va, 64); break;
+	case 8: w->va = OPS_VA + REGION_BYTES - w->len_bytes - 2 + ops_below(o, 5); break;
 	case 1: OPS_CHANGE(w->rkey, 32); break;
 	case 2: OPS_CHANGE(w->msg_bytes, 32); break;
 	case 3: OPS_CHANGE(w->imm, 32); break;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { INPUT_BYTES = 24576 };
+enum { INPUT_BYTES = 65536 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 extern uint64_t ops_calls;
