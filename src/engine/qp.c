@@ -233,7 +233,7 @@ int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty)
 {
 	if (penalty > 127)
 		return WEFT_EINVAL;
-	qp->restore_out = !penalty && qp->penalty_out;
+	qp->restore_out = !penalty && (qp->penalty_out || qp->restore_out);
 	qp->penalty_out = penalty;
 	return 0;
 }

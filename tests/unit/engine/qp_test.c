@@ -185,5 +185,8 @@ TEST(weft_qp_set_mpr__needs_the_agreement_and_whole_units)
 	CHECK_EQ(qp->rx_mpr, 512);
 	CHECK_EQ(weft_qp_set_penalty(qp, 128), WEFT_EINVAL);
 	CHECK_EQ(weft_qp_set_penalty(qp, 127), 0);
+	CHECK_EQ(weft_qp_set_penalty(qp, 0), 0);
+	CHECK_EQ(weft_qp_set_penalty(qp, 0), 0); /* said twice: still to be told */
+	CHECK(qp->restore_out);
 	world_close(&w);
 }
