@@ -40,6 +40,13 @@ static bool length_fits(const struct weft_pkt *pkt, uint32_t mtu)
 	}
 }
 
+/* The NAK is about this message: it and all after it are not acknowledged. */
+static SLOW void refuse_immediate(struct weft_qp *qp, const struct parked_imm *imm, uint8_t port)
+{
+	qp->rx_msn -= (uint16_t)(qp->rx_msn - imm->msn);
+	ack_out_ack(qp, WEFT_AETH_NAK_REMOTE_OPERATION, port);
+}
+
 static void deliver_immediates(struct weft_qp *qp, uint8_t port)
 {
 	struct weft_endpoint *ep = qp->ep;
@@ -49,11 +56,10 @@ static void deliver_immediates(struct weft_qp *qp, uint8_t port)
 
 		if (!imm->valid || weft_psn_diff(imm->psn, qp->rx_cack) > 0)
 			return;
-		if (qp->rq_head == qp->rq_tail) {
-			/* No RNR in MRC: the QP ends, and the NAK leaves this message out. */
-			qp->rx_msn -= (uint16_t)(qp->rx_msn - imm->msn);
-			refuse(qp, WEFT_DROP_NO_RECV, WEFT_AETH_NAK_REMOTE_OPERATION, port,
-			       WEFT_LOCAL_NO_RECV);
+		if (qp->rq_head == qp->rq_tail) { /* no RNR in MRC: the QP ends */
+			drop_count(ep, WEFT_DROP_NO_RECV);
+			refuse_immediate(qp, imm, port);
+			qp_fail(qp, WEFT_LOCAL_NO_RECV);
 			return;
 		}
 		struct weft_done done = {
@@ -67,8 +73,10 @@ static void deliver_immediates(struct weft_qp *qp, uint8_t port)
 		qp->parked_imms--;
 		qp->rx_rqmsn++;
 		cq_push(qp, qp->cq_rx, &done);
-		if (qp->state == WEFT_QP_ERROR)
+		if (qp->state == WEFT_QP_ERROR) { /* no room to tell the application */
+			refuse_immediate(qp, imm, port);
 			return;
+		}
 	}
 }
 

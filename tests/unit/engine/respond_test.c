@@ -201,6 +201,33 @@ TEST(respond_write__too_many_immediates_or_no_receive_end_the_qp)
 	}
 }
 
+TEST(respond_write__an_immediate_that_cannot_be_told_is_not_acknowledged)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	struct weft_pkt pkt, nak = { 0 };
+
+	world_config(&config);
+	config.cq_depth = 1;
+	world_open(&w, &config);
+	world_connect(&w, 16, 16, &weft_cc_fixed);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_EQ(weft_post_recv(w.qp[1], i), 0);
+	for (uint32_t i = 0; i < 3; i++) { /* the middle one finds the queue full */
+		pkt = hand_write(&w, 2 - i, 10);
+		pkt.op = i ? WEFT_OP_WRITE_ONLY_IMM : WEFT_OP_WRITE_ONLY;
+		pkt.w.rqmsn = (uint16_t)(i ? 2 - i : 0);
+		hand_in(&w, 1, &pkt);
+	}
+	CHECK_EQ(w.qp[1]->status, WEFT_CQ_OVERRUN);
+	while (hand_out(&w, 1, &pkt, 1))
+		if (pkt.op == WEFT_OP_ACK)
+			nak = pkt;
+	CHECK_EQ(nak.ack.syndrome, WEFT_AETH_NAK_REMOTE_OPERATION);
+	CHECK_EQ(nak.ack.msn, 1);
+	world_close(&w);
+}
+
 TEST(respond_write__a_trimmed_packet_is_refused_and_never_placed)
 {
 	struct world w = { 0 };
