@@ -30,7 +30,7 @@ struct cp_file {
 	uint8_t *data; /* mapped; NULL where the file is empty */
 	uint64_t bytes;
 	char name[256];      /* final, within dir */
-	char temporary[300]; /* "": there is none any more */
+	char temporary[300]; /* a name that it has meanwhile, or "" */
 };
 
 int cp_file_open(struct cp_file *file, const char *path, char *error, size_t error_bytes);

@@ -4,8 +4,9 @@
  *
  * The sender chooses the name, so the kernel decides whether it stays inside the served folder:
  * openat2() with RESOLVE_BENEATH judges "..", absolute names and symbolic links in one place, with
- * no gap between looking and opening.  Bytes go to a temporary file beside the final one, which is
- * renamed when the digest has been checked, so a name never stands for half a file.
+ * no gap between looking and opening.  Bytes go to a file without a name, which gets one when the
+ * digest has been checked: a name never stands for half a file, and whatever ends this process,
+ * nothing is left behind.  Where the file system has no nameless files, one with a dot stands in.
  */
 #include "cp.h"
 
@@ -85,20 +86,24 @@ static int open_folder(struct cp_file *file, int root, const char *path)
 	return file->dir < 0 ? -1 : 0;
 }
 
+static void choose_temporary(struct cp_file *file)
+{
+	snprintf(file->temporary, sizeof(file->temporary), ".%s.weft-%x", file->name,
+		(unsigned)weft_clock_now(NULL));
+}
+
 static int make_temporary(struct cp_file *file, uint64_t bytes, unsigned mode)
 {
-	for (unsigned i = 0; i < 100; i++) {
-		snprintf(file->temporary, sizeof(file->temporary), ".%s.weft-%x", file->name,
-			(unsigned)(weft_clock_now(NULL) + i));
+	file->fd = openat(file->dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode & 0777);
+	if (file->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		choose_temporary(file);
 		file->fd = openat(file->dir, file->temporary,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 0777);
-		if (file->fd >= 0 || errno != EEXIST)
-			break;
+		if (file->fd < 0)
+			file->temporary[0] = 0;
 	}
-	if (file->fd < 0) {
-		file->temporary[0] = 0;
+	if (file->fd < 0)
 		return -1;
-	}
 	file->bytes = bytes;
 	/* Ask for the space now: a full disk must not become a SIGBUS in the middle. */
 	if (bytes && (errno = posix_fallocate(file->fd, 0, (off_t)bytes)))
@@ -127,9 +132,25 @@ int cp_file_create(struct cp_file *file, int root, const char *path, uint64_t by
 	return 0;
 }
 
+/* A link cannot replace a file and a nameless file cannot be renamed, so it takes both. */
+static int give_name(struct cp_file *file)
+{
+	char path[64];
+
+	if (!file->temporary[0]) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
+		choose_temporary(file);
+		if (linkat(AT_FDCWD, path, file->dir, file->temporary, AT_SYMLINK_FOLLOW)) {
+			file->temporary[0] = 0;
+			return -1;
+		}
+	}
+	return renameat(file->dir, file->temporary, file->dir, file->name);
+}
+
 int cp_file_keep(struct cp_file *file, char *error, size_t error_bytes)
 {
-	if (renameat(file->dir, file->temporary, file->dir, file->name)) {
+	if (give_name(file)) {
 		snprintf(error, error_bytes, "%s", strerror(errno));
 		return -1;
 	}

@@ -132,6 +132,7 @@ static void turn(struct receiver *r)
 {
 	struct weft_pump *pump = weft_live_pump(r->live);
 	const struct weft_pump_stats *stats = weft_pump_stats(pump);
+	bool open = r->chunks < r->n_chunks; /* what comes later is mail, and no part of the file */
 	struct weft_done done[32];
 	size_t n;
 
@@ -147,8 +148,7 @@ static void turn(struct receiver *r)
 		else if (done[i].status == WEFT_OK)
 			take_chunk(r, &done[i]);
 	}
-	/* Mail is placed too; it comes after the last chunk and would count as a late arrival. */
-	if (r->chunks < r->n_chunks) {
+	if (open) {
 		cp_series_add(&r->series, stats->placed_bytes - r->placed_before,
 			weft_pump_now(pump), stats->late_ns);
 		if (stats->placed_at_ns == weft_pump_now(pump))

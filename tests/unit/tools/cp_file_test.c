@@ -52,6 +52,7 @@ TEST(cp_file_create__appears_only_when_kept)
 	REQUIRE(!cp_file_create(&file, root, "sub/new", 10000, 0640, error, sizeof(error)));
 	memset(file.data, 7, 10000);
 	CHECK(!is_there(root, "sub/new"));
+	CHECK(!file.temporary[0]); /* nothing to be left behind */
 	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
 	cp_file_close(&file);
 	REQUIRE(!fstatat(root, "sub/new", &st, 0));

@@ -172,11 +172,17 @@ static inline unsigned files_out(void)
 	return (unsigned)strtoul(text, NULL, 10);
 }
 
-/* Until a transfer has made its temporary file. */
-static inline void await_transfer(unsigned before)
+/* Until the server holds the nameless file that a transfer goes to, and a little longer. */
+static inline void await_transfer(pid_t server)
 {
-	for (unsigned i = 0; i < 200 && files_out() == before; i++)
-		usleep(20000);
+	for (unsigned i = 0; i < 2000; i++) {
+		char path[64], target[300] = "";
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)server, i % 40);
+		if (readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, " (deleted)"))
+			break;
+		usleep(2000);
+	}
 	usleep(50000);
 }
 
