@@ -37,7 +37,6 @@ uint64_t weft_clock_now(void *arg);  /* monotonic ns, the same for all processes
 uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
-void weft_clock_sleep(uint64_t ns); /* about; a signal ends it early */
 
 /* ---- port: the contract ---- */
 

@@ -158,7 +158,7 @@ static void tell_cc(struct weft_qp *qp, const struct weft_pkt_sack *s, uint32_t 
 		.marked = s->m != WEFT_M_NONE,
 	};
 	qp->cc->on_ack(qp->cc_state, &ack);
-	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	qp_take_window(qp);
 }
 
 void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
@@ -215,7 +215,7 @@ static void hear_trim(struct weft_qp *qp, uint8_t reason, uint32_t path, uint32_
 	if (reason == WEFT_NACK_TRIMMED)
 		path_on_mark(qp->ep, qp->set, path, now);
 	qp->cc->on_loss(qp->cc_state, &loss);
-	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	qp_take_window(qp);
 }
 
 /* Recoverable, but not at once: the peer is short of something. */

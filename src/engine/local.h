@@ -320,6 +320,7 @@ static inline uint32_t timer_of_requests(const struct weft_endpoint *ep)
 /* qp.c */
 void qp_fail(struct weft_qp *qp, enum weft_status status);
 void qp_make_ready(struct weft_qp *qp);
+void qp_take_window(struct weft_qp *qp); /* from congestion control */
 static inline struct weft_qp *qp_by_qpn(struct weft_endpoint *ep, uint32_t qpn)
 {
 	struct weft_qp *qp = &ep->qps[qpn & ep->qp_mask];

@@ -71,7 +71,7 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 		.kind = WEFT_CC_LOSS_INFERRED,
 	};
 	qp->cc->on_loss(qp->cc_state, &loss);
-	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	qp_take_window(qp);
 	if (cause == LOSS_PORT || cause == LOSS_SILENCE)
 		return;
 	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set,
@@ -329,6 +329,8 @@ static void probe_tail(struct weft_qp *qp, uint64_t now)
 	answer->qpn = qp->qpn;
 	answer->probe_id = qp->probe_id;
 	answer->path = sent_outstanding(qp) ? sent_find(qp, qp->psn_unack)->path : PATH_NONE;
+	event_note(qp->ep, WEFT_EV_TAIL_PROBE, qp->qpn, qp->set, qp->psn_unack, qp->probe_id,
+		   (uint32_t)WEFT_MIN(silent_ns, (uint64_t)UINT32_MAX));
 }
 
 void loss_on_timer(struct weft_qp *qp, uint64_t now)

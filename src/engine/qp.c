@@ -216,6 +216,16 @@ void qp_make_ready(struct weft_qp *qp)
 	ep->ready[ep->ready_tail++ & ep->qp_mask] = qp->index;
 }
 
+void qp_take_window(struct weft_qp *qp)
+{
+	uint32_t window = qp->cc->window_bytes(qp->cc_state);
+
+	if (WEFT_UNLIKELY(window < qp->cwnd - qp->cwnd / 4))
+		event_note(qp->ep, WEFT_EV_CWND, qp->qpn, qp->set, window, qp->inflight,
+			   qp->rtt_ns);
+	qp->cwnd = window;
+}
+
 int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns)
 {
 	if (mpr_psns < WEFT_MPR_UNIT_PSNS || mpr_psns % WEFT_MPR_UNIT_PSNS ||

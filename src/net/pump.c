@@ -11,10 +11,6 @@
  * as the limit; an idle pump therefore costs nothing.  Link changes are looked at once per turn:
  * a wait ends when one happens, so the engine learns of it at once.
  *
- * A wake-up costs several times what a packet costs (20 us of an idle virtual CPU), so while bulk
- * data moves the pump gathers: it sleeps a little before it looks again, as network drivers
- * moderate interrupts.  Latency tests move no bulk and never notice.
- *
  * Received packets are answered one turn later, unless more come in between: whoever runs the pump
  * looks at what arrived first, and his answer leaves in one system call with the engine's.
  *
@@ -113,7 +109,6 @@ static size_t receive(struct weft_pump *p)
 	}
 	if (placed_bytes) {
 		p->stats.placed_bytes += placed_bytes;
-		p->bulk_bytes += placed_bytes;
 		p->stats.placed_at_ns = p->now;
 	}
 	return n;
@@ -132,9 +127,6 @@ static size_t send_bursts(struct weft_pump *p)
 		WEFT_ASSERT(max <= WEFT_NET_BURST);
 		size_t n = weft_output(p->config.ep, p->pkts, max, room, p->now);
 
-		for (size_t k = 0; k < n; k++)
-			p->bulk_bytes +=
-				weft_op_is_write(p->pkts[k].op) ? p->pkts[k].w.len_bytes : 0;
 		if (n)
 			port->ops->tx(port, p->pkts, n);
 		sent += n;
@@ -142,19 +134,6 @@ static size_t send_bursts(struct weft_pump *p)
 			break;
 	}
 	return sent;
-}
-
-static void note_bulk(struct weft_pump *p)
-{
-	uint64_t ns = p->now - p->bulk_since_ns;
-
-	if (ns < 1000000)
-		return;
-	/* Who brings a clock of his own brings his own time, too. */
-	p->is_bulk = p->config.clock == weft_clock_now &&
-		     p->bulk_bytes >= ns / 1000000 * BULK_BYTES_PER_MS;
-	p->bulk_since_ns = p->now;
-	p->bulk_bytes = 0;
 }
 
 size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
@@ -175,34 +154,21 @@ size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 	if (moved && !p->owes) {
 		p->owes = true; /* the application's answer may leave together with ours */
 		p->expected_ns = now;
-		note_bulk(p);
 		return moved;
 	}
 	p->owes = false;
 	moved += send_bursts(p);
 	p->expected_ns = now;
-	note_bulk(p);
-	if (moved) {
-		p->gathered = false;
+	if (moved || !max_wait_ns)
 		return moved;
-	}
-	if (!max_wait_ns)
-		return 0;
 	uint64_t next = weft_next_timeout(p->config.ep);
 	uint64_t wait_ns = next == WEFT_NEVER ? max_wait_ns : next > now ? next - now : 0;
 
 	wait_ns = WEFT_MIN(wait_ns, max_wait_ns);
 	if (!wait_ns)
 		return 0;
-	p->stats.waits++;
-	if (p->is_bulk && !p->gathered) {
-		wait_ns = WEFT_MIN(wait_ns, (uint64_t)GATHER_NS);
-		p->expected_ns = now + wait_ns;
-		p->gathered = true;
-		weft_clock_sleep(wait_ns);
-		return 0;
-	}
 	p->expected_ns = now + WEFT_MIN(wait_ns, UINT64_MAX / 2);
+	p->stats.waits++;
 	p->config.port->ops->wait(p->config.port, wait_ns);
 	return 0;
 }
