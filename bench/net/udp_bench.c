@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -38,9 +39,10 @@
 #define PORT 29700
 #define ROUNDS_MAX 21
 
-static uint64_t total_bytes = UINT64_C(1) << 30;
+static uint64_t total_bytes = UINT64_C(512) << 20;
 static uint8_t *buffer;
 static const char *const addr_text[2] = { "fd00::1", "fd00::2" };
+static const char *const addr4_text = "10.99.0.2"; /* for who has no IPv6 */
 static struct in6_addr addr[2];
 
 static void die(const char *what)
@@ -364,19 +366,56 @@ static void weft_sum_receive(void)
 	weft_receive(true);
 }
 
+/* ---- UCX over TCP, by its own benchmark: messages of 16 MiB ---- */
+
+static void ucx(const char *server)
+{
+	char count[32], port[16];
+
+	snprintf(count, sizeof(count), "%llu", (unsigned long long)(total_bytes >> 24));
+	snprintf(port, sizeof(port), "%d", PORT);
+	setenv("UCX_TLS", "tcp", 1);
+	setenv("UCX_NET_DEVICES", server ? "v0" : "v1", 1);
+	/* It looks for devices in /sys, which shows those of the namespace that mounted it. */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("sysfs", "/sys", "sysfs", 0, NULL))
+		die("/sys");
+	if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+		die("/dev/null");
+	if (server)
+		execlp("ucx_perftest", "ucx_perftest", server, "-p", port, "-t", "tag_bw", "-s",
+			"16777216", "-w", "0", "-n", count, "-f", (char *)NULL);
+	else
+		execlp("ucx_perftest", "ucx_perftest", "-p", port, (char *)NULL);
+	_exit(1);
+}
+
+static void ucx_send(void)
+{
+	ucx(addr4_text);
+}
+
+static void ucx_receive(void)
+{
+	ucx(NULL);
+}
+
 /* ---- the ring ---- */
 
 static const struct contender {
 	const char *name;
 	void (*send)(void), (*receive)(void);
-	int floor; /* index of what it is compared with */
+	int floor;              /* index of what it is compared with */
+	unsigned head_start_us; /* for the receiver */
 } contenders[] = {
-	{ "udp", udp_send, udp_receive, 0 },
-	{ "weft", weft_plain_send, weft_plain_receive, 0 },
-	{ "udp, checksums", udp_sum_send, udp_sum_receive, 2 },
-	{ "weft, checksums", weft_sum_send, weft_sum_receive, 2 },
-	{ "tcp", tcp_send, tcp_receive, 0 },
-	{ "mptcp", mptcp_send, mptcp_receive, 0 },
+	{ "udp", udp_send, udp_receive, 0, 20000 },
+	{ "weft", weft_plain_send, weft_plain_receive, 0, 20000 },
+	{ "udp, checksums", udp_sum_send, udp_sum_receive, 2, 20000 },
+	{ "weft, checksums", weft_sum_send, weft_sum_receive, 2, 20000 },
+	{ "tcp", tcp_send, tcp_receive, 0, 20000 },
+	{ "mptcp", mptcp_send, mptcp_receive, 0, 20000 },
+	{ "ucx tcp", ucx_send, ucx_receive, 0,
+		500000 }, /* last: left out where it is not installed */
 };
 
 struct sample {
@@ -432,22 +471,33 @@ static pid_t start(void (*run)(void), int netns)
 static struct sample run_one(const struct contender *c, int netns)
 {
 	double before = softirq_s();
-	uint64_t from = weft_clock_now(NULL);
 	pid_t receiver = start(c->receive, netns);
 
-	usleep(20000); /* until it listens */
+	usleep(c->head_start_us); /* until it listens */
+	uint64_t from = weft_clock_now(NULL);
 	pid_t sender = start(c->send, -1);
 	struct sample sample = { .cpu_s = cpu_of(sender) };
 
-	sample.wall_s = (double)(weft_clock_now(NULL) - from) / 1e9 - 0.02;
+	sample.wall_s = (double)(weft_clock_now(NULL) - from) / 1e9;
 	sample.cpu_s += cpu_of(receiver) + softirq_s() - before;
 	return sample;
 }
 
+/* $1: a process in the far namespace; $2, $3: near and far address. */
+static const char script[] =
+	"far() { nsenter -t $holder -n \"$@\"; }; holder=$1\n"
+	"ip link add v0 index 101 mtu 4200 type veth peer name v1 index 202 mtu 4200 netns $1\n"
+	"ip addr add $2/64 dev v0 nodad; far ip addr add $3/64 dev v1 nodad\n"
+	"ip addr add 10.99.0.1/24 dev v0; far ip addr add 10.99.0.2/24 dev v1\n"
+	"off='tso off gso off gro off tx off rx off sg off'\n"
+	"ethtool -K v0 $off >/dev/null 2>&1; far ethtool -K v1 $off >/dev/null 2>&1\n"
+	"ip link set v0 up; far ip link set v1 up; ip link set lo up; far ip link set lo up\n"
+	"sleep 0.2";
+
 /* Two namespaces and a veth; returns the far one. */
 static int build(void)
 {
-	char command[512], path[64];
+	char command[1024], path[64];
 	pid_t holder;
 	int fd;
 
@@ -464,16 +514,8 @@ static int build(void)
 	usleep(100000);
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", holder);
 	fd = open(path, O_RDONLY);
-	snprintf(command, sizeof(command),
-		"set -e; ip link add v0 index 101 mtu 4200 type veth peer name v1 index 202 mtu "
-		"4200 "
-		"netns %d; N='nsenter -t %d -n'; $N ip addr add %s/64 dev v1 nodad; ip addr add "
-		"%s/64 "
-		"dev v0 nodad; O='tso off gso off gro off tx off rx off sg off'; ethtool -K v0 $O "
-		">/dev/null 2>&1 || true; $N ethtool -K v1 $O >/dev/null 2>&1 || true; ip link set "
-		"v0 up; "
-		"$N ip link set v1 up; ip link set lo up; $N ip link set lo up; sleep 0.2",
-		holder, holder, addr_text[1], addr_text[0]);
+	snprintf(command, sizeof(command), "set -e -- %d %s %s; %s", holder, addr_text[0],
+		addr_text[1], script);
 	if (fd < 0 || system(command))
 		die("the veth pair");
 	kill(holder, SIGKILL);
@@ -507,7 +549,7 @@ int main(int argc, char **argv)
 {
 	static struct sample samples[WEFT_COUNT(contenders)][ROUNDS_MAX];
 	static double floor_cpu[WEFT_COUNT(contenders)][ROUNDS_MAX];
-	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 5;
+	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 3;
 	const char *only = argc > 3 ? argv[3] : NULL;
 
 	if (argc > 1)
@@ -520,9 +562,10 @@ int main(int argc, char **argv)
 	if (buffer == MAP_FAILED)
 		die("mmap");
 	int netns = build();
+	size_t n = WEFT_COUNT(contenders) - !!system("command -v ucx_perftest >/dev/null");
 
 	for (int r = 0; r < rounds; r++)
-		for (size_t i = 0; i < WEFT_COUNT(contenders); i++)
+		for (size_t i = 0; i < n; i++)
 			if (!only || !strcmp(only, contenders[i].name))
 				samples[i][r] = run_one(&contenders[i], netns);
 	double gib = (double)total_bytes / (1u << 30);
@@ -530,7 +573,7 @@ int main(int argc, char **argv)
 	printf("%.2f GiB, %d rounds, medians; memcpy %.0f ns per 4 KiB\n", gib, rounds,
 		calibrate_ns());
 	printf("%-16s %9s %12s %10s\n", "", "Gb/s", "CPU s/GiB", "x floor");
-	for (size_t i = 0; i < WEFT_COUNT(contenders); i++) {
+	for (size_t i = 0; i < n; i++) {
 		double wall[ROUNDS_MAX], cpu[ROUNDS_MAX];
 
 		if (only && strcmp(only, contenders[i].name))
