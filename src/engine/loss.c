@@ -191,6 +191,8 @@ static uint64_t timeout_ns(const struct weft_qp *qp)
 		(uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
 	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, 24u);
 
+	/* One sample across a pause of the peer must not set the pace for ever. */
+	soonest = WEFT_MIN(soonest, UINT64_C(8192) << qp->timeout_exp);
 	return WEFT_MAX(UINT64_C(1024) << exponent, soonest);
 }
 
