@@ -132,7 +132,7 @@ TEST(wait_for__returns_when_time_is_up_or_something_came)
 
 	a->ops->wait(a, 3000000);
 	took = weft_clock_now(NULL) - from;
-	CHECK(took >= 3000000 && took < 100000000);
+	CHECK(took >= 3000000 && took < 1000000000);
 	CHECK_EQ(know(a, 1, b), 0);
 	CHECK_EQ(know(b, 1, a), 0);
 	a->ops->tx(a, &out, 1);
@@ -162,9 +162,11 @@ TEST(carrier__a_link_that_goes_is_told_and_ends_a_wait)
 	shell("ip link set q0 down");
 	uint64_t from = weft_clock_now(NULL);
 
-	port->ops->wait(port, 2000000000);
+	/* The kernel tells other things about the link, too; each ends a wait. */
+	while (port->ops->carrier(port) == 3 && weft_clock_now(NULL) - from < 1500000000)
+		port->ops->wait(port, 2000000000);
 	CHECK_EQ(port->ops->carrier(port), 1);
-	CHECK(weft_clock_now(NULL) - from < 1000000000);
+	CHECK(weft_clock_now(NULL) - from < 1500000000);
 	port->ops->close(port);
 	shell("ip link del p0");
 }
