@@ -68,6 +68,16 @@ enum weft_mark {
 /* How the network should treat a packet; becomes a DSCP. */
 enum weft_class { WEFT_CLASS_DATA, WEFT_CLASS_RETX, WEFT_CLASS_CONTROL };
 
+/*
+ * DSCPs are deployment configuration, in MRC as in UET; these are the UEC-like defaults.  A fabric
+ * that does not trim sets data and rtx to its ordinary class.
+ */
+struct weft_dscp {
+	uint8_t data, rtx, control;       /* what we send */
+	uint8_t trimmed, trimmed_lasthop; /* what switches write when they cut */
+};
+#define WEFT_DSCP_DEFAULT ((struct weft_dscp){ 8, 8, 46, 16, 18 })
+
 /* SETH.M: the receiver's advice about the path of the packet that triggered the SACK. */
 enum weft_sack_m { WEFT_M_NONE = 0, WEFT_M_SKIP_ONCE = 1, WEFT_M_ALWAYS_SKIP = 2 };
 

@@ -106,16 +106,6 @@ bool weft_icrc_check(
 
 /* ---- outer formats: IP and UDP, the EV, and what the network says by marking ---- */
 
-/*
- * DSCPs are deployment configuration, in MRC as in UET; these are the UEC-like defaults.  A fabric
- * that does not trim sets data and rtx to its ordinary class.
- */
-struct weft_dscp {
-	uint8_t data, rtx, control;       /* what we send */
-	uint8_t trimmed, trimmed_lasthop; /* what switches write when they cut */
-};
-#define WEFT_DSCP_DEFAULT ((struct weft_dscp){ 8, 8, 46, 16, 18 })
-
 /* Traffic class byte (DSCP and ECN) of an outgoing packet; data is ECN-capable, control is not. */
 uint8_t weft_tclass_encode(const struct weft_dscp *dscp, uint8_t tclass);
 /* enum weft_mark bits that a received traffic class byte means. */
