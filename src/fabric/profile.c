@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * profile - thresholds, from the one number that they depend on.
+ *
+ * Ultra Ethernet's advice, in units of one plane's bandwidth x delay: mark between 0.2 and 0.8,
+ * trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3), drop control
+ * and trimmed at 1.0, a quarter of the line to them.  No marks on the last hop: there every path
+ * of a destination meets, and a mark would send its senders off paths that are no worse than
+ * others (P1 section 2.2).
+ *
+ * The quantum of data is one full frame of 4 KiB payload, so that a header waits for one frame
+ * and not for several; that of control is a third of it, a quarter of the sum.  Drop-tail gets
+ * the buffer that trimming would have had before its tail drop, and marks as RoCE's switches do;
+ * lossless counts its thresholds per ingress and never fills a queue.
+ *
+ * Why not other numbers: docs/decisions/050-switch-queues.md.
+ */
+#include "local.h"
+
+enum { TRIM_TO_BYTES = 128, HEADERS_MIN_BYTES = 14 + 40, QUANTUM_BYTES = 1536, JUMBO_BYTES = 9216 };
+
+static uint32_t share(uint32_t bytes, uint32_t tenths)
+{
+	uint64_t part = (uint64_t)bytes * tenths / 10;
+
+	return (uint32_t)WEFT_MIN(part, (uint64_t)UINT32_MAX / 2);
+}
+
+void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipline discipline,
+	bool is_last_hop, uint32_t plane_bdp_bytes, uint32_t link_bdp_bytes)
+{
+	uint32_t bdp = WEFT_MAX(plane_bdp_bytes, 2u * JUMBO_BYTES);
+
+	*profile = (struct weft_port_profile){
+		.ecn_min_bytes = is_last_hop ? 0 : share(bdp, 2),
+		.ecn_max_bytes = is_last_hop ? 0 : share(bdp, 8),
+		.drop_bytes = { share(bdp, 30), share(bdp, 10) },
+		.quantum_bytes = { 3 * QUANTUM_BYTES, QUANTUM_BYTES },
+		.trim_to_bytes = TRIM_TO_BYTES,
+		.trim_mark = is_last_hop ? WEFT_MARK_TRIMMED_LASTHOP : WEFT_MARK_TRIMMED,
+	};
+	switch (discipline) {
+	case WEFT_DISCIPLINE_TRIM:
+		profile->trim_bytes = share(bdp, is_last_hop ? 15 : 10);
+		break;
+	case WEFT_DISCIPLINE_DROP_TAIL:
+		/* RoCE marks everywhere: DCQCN and DCTCP have no other sign of a last hop. */
+		profile->ecn_min_bytes = share(bdp, 2);
+		profile->ecn_max_bytes = share(bdp, 8);
+		break;
+	case WEFT_DISCIPLINE_LOSSLESS:
+		profile->xoff_bytes = share(bdp, 10);
+		profile->xon_bytes = share(bdp, 8);
+		/* A full frame has begun at each end when the pause is decided on and arrives. */
+		profile->headroom_bytes = link_bdp_bytes + 2 * JUMBO_BYTES;
+		profile->drop_bytes[WEFT_QUEUE_DATA] = UINT32_MAX / 2;
+		break;
+	}
+}
+
+bool weft_port_profile_is_possible(const struct weft_port_profile *profile)
+{
+	const struct weft_port_profile *p = profile;
+
+	for (unsigned queue = 0; queue < WEFT_QUEUES; queue++) {
+		if (p->quantum_bytes[queue] < 512 || p->quantum_bytes[queue] > 65536 ||
+			p->drop_bytes[queue] > UINT32_MAX / 2)
+			return false;
+	}
+	if (p->ecn_max_bytes && p->ecn_max_bytes <= p->ecn_min_bytes)
+		return false;
+	if (p->trim_bytes && (p->trim_to_bytes < HEADERS_MIN_BYTES || !p->trim_mark))
+		return false;
+	return p->xon_bytes <= p->xoff_bytes && p->xoff_bytes <= UINT32_MAX / 2 &&
+	       p->headroom_bytes <= UINT32_MAX / 4;
+}
