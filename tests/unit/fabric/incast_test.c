@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Seven hosts send to one, and an eighth to that one's neighbour: P1's figure 18, in virtual time,
+ * under each way to treat what does not fit.  Trimming must cost nobody a timeout and the neighbour
+ * nothing; the others show what that is worth.  Equal shares take NSCC some thousand round trips,
+ * and marks on the last hop, which P1 leaves off: without them only trims slow a sender down, and
+ * they come in lumps (docs/decisions/050-switch-queues.md).
+ */
+#include "world_open.h"
+
+static const char fabric[] = "name: incast\nplanes: 2\nt0s: 4\nt1s: 4\nhosts: 16\n"
+			     "host_links: {speed: 100Gb/s, delay: 500ns}\n"
+			     "core_links: {speed: 100Gb/s, delay: 500ns}\n";
+
+enum { SENDERS = 7, VICTIM = 15, TARGET = 0, NEIGHBOUR = 1 };
+
+struct row {
+	const char *name;
+	enum weft_discipline discipline;
+	bool marks_last_hop;
+	uint64_t from_ns, to_ns; /* shares are measured in between */
+};
+
+struct outcome {
+	double victim, least, most; /* of the fair share each */
+	uint64_t rtx, nacks, timeouts, lost, trimmed;
+};
+
+/* Bytes enough for the whole time, in messages that the region holds. */
+static void send_for(struct world *w, uint32_t src, uint32_t dst, double bytes, bool trimming)
+{
+	uint32_t messages = (uint32_t)(bytes / WORLD_BYTES) + 1;
+
+	world_send(w, src, dst, (uint32_t)(bytes / messages), messages, trimming);
+	w->hosts[src].due = messages;
+}
+
+static void take_shares(
+	const struct world *w, const struct row *row, const struct world *then, struct outcome *o)
+{
+	double fair = (double)(row->to_ns - row->from_ns) * world_line_rate(w);
+
+	o->least = 1e9;
+	for (uint32_t i = 4; i < 4 + SENDERS; i++) {
+		double share = (double)(w->hosts[TARGET].from_bytes[i] -
+					then->hosts[TARGET].from_bytes[i]) *
+			       SENDERS / fair;
+
+		o->least = WEFT_MIN(o->least, share);
+		o->most = WEFT_MAX(o->most, share);
+	}
+	o->victim =
+		(double)(w->hosts[NEIGHBOUR].got_bytes - then->hosts[NEIGHBOUR].got_bytes) / fair;
+}
+
+static struct outcome incast(const struct row *row)
+{
+	struct world *w = world_open(fabric, row->discipline), *then = malloc(sizeof(*then));
+	double line_bytes = (double)row->to_ns * world_line_rate(w);
+	bool trimming = row->discipline == WEFT_DISCIPLINE_TRIM;
+	struct outcome o = { 0 };
+
+	w->profiles[1].ecn_min_bytes = row->marks_last_hop ? w->profiles[0].ecn_min_bytes : 0;
+	w->profiles[1].ecn_max_bytes = row->marks_last_hop ? w->profiles[0].ecn_max_bytes : 0;
+	for (uint32_t i = 0; i < SENDERS; i++)
+		send_for(w, 4 + i, TARGET, line_bytes / SENDERS, trimming);
+	send_for(w, VICTIM, NEIGHBOUR, line_bytes, trimming);
+	world_run(w, row->from_ns);
+	memcpy(then, w, sizeof(*then));
+	world_run(w, row->to_ns);
+	take_shares(w, row, then, &o);
+	free(then);
+	world_run(w, 3 * row->to_ns);
+	for (uint32_t host = 0; host < w->shape.hosts; host++) {
+		const struct weft_counters *c = weft_stats(w->hosts[host].ep);
+
+		CHECK_EQ(w->hosts[host].done, w->hosts[host].due);
+		o.rtx += c->tx_rtx_pkts;
+		o.nacks += c->rx_nack;
+		o.timeouts += c->timeouts;
+	}
+	for (uint32_t i = 0; i < w->n_switches; i++)
+		for (uint32_t port = weft_topo_node(w->topo, w->shape.hosts + i).ports; port--;)
+			o.trimmed += weft_switch_port_counters(w->switches[i], port)->trimmed;
+	o.lost = w->lost;
+	fprintf(stderr,
+		"%-28s victim %.3f, shares %.3f .. %.3f; trimmed %u, dropped %u, sent again"
+		" %u, NACKs %u, timeouts %u\n",
+		row->name, o.victim, o.least, o.most, (unsigned)o.trimmed, (unsigned)o.lost,
+		(unsigned)o.rtx, (unsigned)o.nacks, (unsigned)o.timeouts);
+	world_close(w);
+	return o;
+}
+
+static void check_harmless(const struct outcome *o)
+{
+	CHECK_EQ(o->timeouts, 0);
+	CHECK_EQ(o->lost, 0);
+	CHECK(o->trimmed > 0);
+	CHECK_EQ(o->trimmed, o->nacks);
+	CHECK_EQ(o->rtx, o->nacks);
+	CHECK(o->victim >= 0.9);
+}
+
+TEST(weft_switch__with_trimming_makes_an_incast_harmless)
+{
+	struct outcome o =
+		incast(&(struct row){ "trim", WEFT_DISCIPLINE_TRIM, false, 1000000, 4000000 });
+
+	check_harmless(&o);
+}
+
+TEST(weft_switch__with_trimming_and_marks_shares_evenly_too)
+{
+	struct outcome o = incast(&(struct row){
+		"trim, marks on the last hop", WEFT_DISCIPLINE_TRIM, true, 5000000, 15000000 });
+
+	check_harmless(&o);
+	CHECK(o.most <= 1.1 * o.least);
+}
+
+TEST(weft_switch__drops_at_the_tail_where_it_must_not_trim)
+{
+	struct outcome o = incast(
+		&(struct row){ "drop-tail", WEFT_DISCIPLINE_DROP_TAIL, true, 1000000, 4000000 });
+
+	CHECK_EQ(o.trimmed, 0);
+	CHECK_EQ(o.nacks, 0);
+	CHECK(o.lost > 0);
+	CHECK(o.rtx >= o.lost);
+}
+
+TEST(weft_switch__loses_nothing_where_it_may_stop_others)
+{
+	struct outcome o = incast(
+		&(struct row){ "lossless", WEFT_DISCIPLINE_LOSSLESS, false, 1000000, 4000000 });
+
+	CHECK_EQ(o.trimmed, 0);
+	CHECK_EQ(o.lost, 0);
+}
