@@ -280,8 +280,12 @@ static inline void world_port(struct world *w, const struct event *event)
 	struct weft_departure departure;
 
 	w->pending[(size_t)index * w->ports_max + event->port] = false;
-	if (weft_switch_take(w->switches[index], event->port, w->now_ps, &departure)) {
-		CHECK_EQ(departure.drop, 0);
+	if (!weft_switch_take(w->switches[index], event->port, w->now_ps, &departure)) {
+		/* Paused or broken since. */
+	} else if (departure.drop) {
+		w->lost++;
+		w->pkt_free[w->n_pkt_free++] = (uint32_t)departure.frame.handle;
+	} else {
 		CHECK_EQ(departure.starts_ps, w->now_ps);
 		world_carry(w, event->node, event->port,
 			(struct event){ .at_ps = departure.ends_ps,

@@ -4,6 +4,23 @@
 /* world_open - builds a world out of a fabric file's text, and connects pairs in it. */
 #include "world.h"
 
+/* From the fabric file alone: at the start, and after a reboot. */
+static inline void world_fill_table(struct world *w, uint32_t node)
+{
+	struct weft_switch *sw = w->switches[node - w->shape.hosts];
+	struct weft_route route;
+
+	for (uint32_t i = 0; weft_topo_route(w->topo, node, i, &route); i++) {
+		struct weft_hop hop = { .port = (uint16_t)route.port };
+
+		if (route.kind != WEFT_ROUTE_END && route.kind != WEFT_ROUTE_USID)
+			continue;
+		hop.kind = route.kind == WEFT_ROUTE_END ? WEFT_HOP_UN : WEFT_HOP_PORT;
+		REQUIRE(weft_switch_sid_add(
+			sw, (uint16_t)(route.prefix[4] << 8 | route.prefix[5]), &hop));
+	}
+}
+
 static inline void world_open_switch(struct world *w, uint32_t node)
 {
 	struct weft_node info = weft_topo_node(w->topo, node);
@@ -16,7 +33,6 @@ static inline void world_open_switch(struct world *w, uint32_t node)
 		.profiles = w->profiles,
 		.n_profiles = 2,
 		.pool = &w->pool };
-	struct weft_route route;
 
 	REQUIRE(weft_switch_init(sw, aligned_alloc(64, weft_switch_size(&config)), &config));
 	for (uint32_t port = 0; port < info.ports; port++) {
@@ -26,15 +42,7 @@ static inline void world_open_switch(struct world *w, uint32_t node)
 		REQUIRE(weft_switch_port_set(
 			*sw, port, link.bps, link.node[0] < w->shape.hosts ? 1 : 0));
 	}
-	for (uint32_t i = 0; weft_topo_route(w->topo, node, i, &route); i++) {
-		struct weft_hop hop = { .port = (uint16_t)route.port };
-
-		if (route.kind != WEFT_ROUTE_END && route.kind != WEFT_ROUTE_USID)
-			continue;
-		hop.kind = route.kind == WEFT_ROUTE_END ? WEFT_HOP_UN : WEFT_HOP_PORT;
-		REQUIRE(weft_switch_sid_add(
-			*sw, (uint16_t)(route.prefix[4] << 8 | route.prefix[5]), &hop));
-	}
+	world_fill_table(w, node);
 }
 
 static inline void world_open_host(struct world *w, uint32_t host)
