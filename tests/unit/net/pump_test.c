@@ -216,7 +216,6 @@ TEST(weft_pump_step__an_idle_connection_is_silent)
 	struct pair pair;
 	struct pair_config config = pair_default();
 
-	config.engine.reverse_probe_ns = 0;
 	pair_open(&pair, &config, MIB);
 	pair_write(&pair, 0, 0, 0, MIB, false);
 	pair_run(&pair, 1, 10 * MS);

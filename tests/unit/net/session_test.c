@@ -121,6 +121,34 @@ TEST(weft_live_connect__leaves_queue_pairs_that_carry_a_megabyte)
 	weft_live_close(live);
 }
 
+TEST(weft_live_connect__leaves_a_connection_that_costs_nothing_while_idle)
+{
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+	json_t *app = json_pack("{s:s}", "want", "sink");
+
+	REQUIRE(!weft_live_connect(
+		live, "127.0.0.1", PORT, 1, app, SECOND, &session, error, sizeof(error)));
+	uint64_t cpu = weft_clock_thread_ns(), end = weft_clock_now(NULL) + SECOND / 2;
+	uint64_t steps = weft_pump_stats(weft_live_pump(live))->steps;
+
+	for (uint64_t now = weft_clock_now(NULL); now < end; now = weft_clock_now(NULL))
+		weft_pump_step(weft_live_pump(live), end - now);
+	cpu = weft_clock_thread_ns() - cpu;
+	steps = weft_pump_stats(weft_live_pump(live))->steps - steps;
+	if (cpu > 5000000 || steps > 50)
+		CHECK_FAIL("half a second cost %.3f ms of CPU and %u turns", (double)cpu / 1e6,
+			(unsigned)steps);
+	json_decref(app);
+	weft_session_close(live, &session);
+	finish(&server, thread);
+	weft_live_close(live);
+}
+
 TEST(weft_live_connect__tells_why_it_was_refused)
 {
 	struct server server;
