@@ -34,6 +34,7 @@ extern "C" {
 
 typedef uint64_t weft_clock_fn(void *arg);
 uint64_t weft_clock_now(void *arg);  /* monotonic ns, the same for all processes; arg unused */
+void weft_clock_sleep(uint64_t ns); /* about; a signal ends it early */
 uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */

@@ -352,6 +352,15 @@ static inline bool sent_is_open(const struct weft_qp *qp, uint32_t psn)
 {
 	return ((psn - qp->psn_unack) & WEFT_PSN_MASK) < sent_outstanding(qp);
 }
+/* Whether the last packet with the A bit may still be answered; it may have overtaken others. */
+static inline bool sent_awaits_answer(const struct weft_qp *qp)
+{
+	if (!sent_is_open(qp, qp->ask_psn))
+		return false;
+	const struct sent_page *page = sent_page_of(qp, qp->ask_psn);
+
+	return !((page->acked | page->lost) >> (qp->ask_psn % PAGE_PSNS) & 1);
+}
 
 /* ack_in.c */
 void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);

@@ -204,7 +204,7 @@ static uint64_t timeout_ns(const struct weft_qp *qp)
 static uint64_t probe_wait_ns(const struct weft_qp *qp)
 {
 	uint64_t base = qp->ep->config.base_rtt_ns;
-	uint64_t idle = sent_is_open(qp, qp->ask_psn) ? 2 * (base + base) : base;
+	uint64_t idle = sent_awaits_answer(qp) ? 2 * (base + base) : base;
 	uint64_t seen = (uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns;
 
 	return qp->probe_wait_ns ? qp->probe_wait_ns : WEFT_MAX(idle, seen);

@@ -172,7 +172,8 @@ static bool should_ask(const struct weft_qp *qp)
 	if (qp->sq_send == qp->sq_tail)
 		return !qp->lost;
 	if (qp->inflight + weft_nominal_bytes(qp->ep->config.mtu_bytes) > qp->cwnd)
-		return qp->cwnd < 4 * threshold && qp->since_ask >= qp->cwnd / 4;
+		return qp->cwnd < 4 * threshold &&
+		       (qp->since_ask >= qp->cwnd / 4 || !sent_awaits_answer(qp));
 	if (!peer_has_room(qp))
 		return (uint64_t)qp->mpr_tx * qp->ep->config.mtu_bytes < 4 * (uint64_t)threshold;
 	const struct sq_work *next = &qp->sq[qp->sq_send & qp->ep->sq_mask];

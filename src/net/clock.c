@@ -39,3 +39,11 @@ uint64_t weft_clock_unix_ns(void)
 {
 	return read_ns(CLOCK_REALTIME);
 }
+
+void weft_clock_sleep(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
+		.tv_nsec = (long)(ns % 1000000000u) };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHER_NS 150000        /* long against a wake-up, short against any queue */
+#define GATHER_NS 60000         /* long against a wake-up, short against any queue */
 #define BULK_BYTES_PER_MS 65536 /* half a Gb/s */
 #define INPUT_BURSTS 64         /* after a pause */
 #define LATE_NS 300000          /* that a pause is longer than */
@@ -107,6 +107,7 @@ static size_t receive(struct weft_pump *p)
 		memcpy(place->to, place->from, place->len_bytes);
 		placed_bytes += place->len_bytes;
 	}
+	p->bulk_bytes += placed_bytes;
 	if (placed_bytes) {
 		p->stats.placed_bytes += placed_bytes;
 		p->stats.placed_at_ns = p->now;
@@ -129,11 +130,42 @@ static size_t send_bursts(struct weft_pump *p)
 
 		if (n)
 			port->ops->tx(port, p->pkts, n);
+		for (size_t k = 0; k < n; k++)
+			p->bulk_bytes +=
+				weft_op_is_write(p->pkts[k].op) ? p->pkts[k].w.len_bytes : 0;
 		sent += n;
 		if (n < max || !max)
 			break;
 	}
 	return sent;
+}
+
+static void note_bulk(struct weft_pump *p)
+{
+	uint64_t ns = p->now - p->bulk_since_ns;
+
+	if (ns < 1000000)
+		return;
+	/* Who brings a clock of his own brings his own time, too. */
+	p->is_bulk = p->config.clock == weft_clock_now &&
+		     p->bulk_bytes >= ns / 1000000 * BULK_BYTES_PER_MS;
+	p->bulk_since_ns = p->now;
+	p->bulk_bytes = 0;
+}
+
+/* Sleeps until there is something to do, or enough; expected_ns: when the next turn should be. */
+static void wait_for(struct weft_pump *p, uint64_t wait_ns)
+{
+	p->stats.waits++;
+	if (p->is_bulk && !p->gathered) {
+		p->gathered = true; /* one sleep by time, then one until something comes */
+		wait_ns = WEFT_MIN(wait_ns, (uint64_t)GATHER_NS);
+		p->expected_ns = p->now + wait_ns;
+		weft_clock_sleep(wait_ns);
+		return;
+	}
+	p->expected_ns = p->now + WEFT_MIN(wait_ns, UINT64_MAX / 2);
+	p->config.port->ops->wait(p->config.port, wait_ns);
 }
 
 size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
@@ -151,24 +183,24 @@ size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 		burst = receive(p);
 		moved += burst;
 	}
+	p->expected_ns = now;
+	note_bulk(p);
 	if (moved && !p->owes) {
 		p->owes = true; /* the application's answer may leave together with ours */
-		p->expected_ns = now;
+		p->gathered = false;
 		return moved;
 	}
 	p->owes = false;
 	moved += send_bursts(p);
-	p->expected_ns = now;
+	if (moved)
+		p->gathered = false;
 	if (moved || !max_wait_ns)
 		return moved;
 	uint64_t next = weft_next_timeout(p->config.ep);
 	uint64_t wait_ns = next == WEFT_NEVER ? max_wait_ns : next > now ? next - now : 0;
 
 	wait_ns = WEFT_MIN(wait_ns, max_wait_ns);
-	if (!wait_ns)
-		return 0;
-	p->expected_ns = now + WEFT_MIN(wait_ns, UINT64_MAX / 2);
-	p->stats.waits++;
-	p->config.port->ops->wait(p->config.port, wait_ns);
+	if (wait_ns)
+		wait_for(p, wait_ns);
 	return 0;
 }

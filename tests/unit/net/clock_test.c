@@ -27,3 +27,11 @@ TEST(weft_clock_cpu_ns__counts_work)
 	CHECK(weft_clock_thread_ns() > thread);
 	CHECK(weft_clock_unix_ns() > UINT64_C(1600000000000000000));
 }
+
+TEST(weft_clock_sleep__sleeps)
+{
+	uint64_t from = weft_clock_now(NULL);
+
+	weft_clock_sleep(2000000);
+	CHECK(weft_clock_now(NULL) - from >= 2000000);
+}

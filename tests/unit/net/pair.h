@@ -18,6 +18,7 @@ struct pair_config {
 	struct weft_cc_config cc_config;
 	const struct weft_cc_ops *cc;
 	uint32_t qps;
+	uint8_t timeout_exp;
 };
 
 struct pair_end {
@@ -41,7 +42,7 @@ struct pair {
 /* 8 planes of 100 Gb/s, 32 uplinks each, round trip of about 12 us. */
 static inline struct pair_config pair_default(void)
 {
-	struct pair_config c = { .cc = &weft_cc_nscc, .qps = 1 };
+	struct pair_config c = { .cc = &weft_cc_nscc, .qps = 1, .timeout_exp = 8 };
 
 	c.loop = (struct weft_loop_config){ .nodes = 2,
 		.planes = 8,
@@ -109,7 +110,7 @@ static inline void pair_connect(struct pair *pair)
 			.wimm_rx = c->engine.wimm_max,
 			.wimm_tx = c->engine.wimm_max,
 			.trim_nack_rx = c->loop.trim,
-			.timeout_exp = 8,
+			.timeout_exp = c->timeout_exp,
 			.linear_count = 7,
 			.retry_count = 8,
 		};
