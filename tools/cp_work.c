@@ -5,20 +5,19 @@
  * Sending, it reads the file in order, hashing; the pump sends only what it has passed, so a page
  * that must come from the disk stalls this thread and not acknowledgements.  Receiving, it has
  * pages made ready ahead of the arriving bytes (a first touch of a page costs more than its copy)
- * and hashes behind the last chunk that is complete in order.  It asks for low priority: on a busy
- * machine the pump goes first.
+ * and hashes behind the last chunk that is complete in order.  The pump goes first, but this thread
+ * comes right behind: the pump waits for it.
  */
 #include "cp.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PIECE_BYTES UINT64_C(262144)     /* between two looks at what the other thread did */
-#define AHEAD_BYTES (UINT64_C(32) << 20) /* pages made ready beyond what has arrived */
+#define AHEAD_BYTES (UINT64_C(32) << 20) /* of what has arrived, or has been acknowledged */
 #define NAP_US 500
 
 static void hash_piece(struct cp_work *work, uint64_t from, uint64_t to)
@@ -44,14 +43,15 @@ static bool prepare(struct cp_work *work, uint64_t ready)
 static void *run(void *arg)
 {
 	struct cp_work *work = arg;
+	struct sched_param param = { .sched_priority = 1 }; /* the pump has 2 */
 	uint64_t hashed = 0;
 
-	(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+	(void)sched_setscheduler(0, SCHED_RR, &param);
 	while (hashed < work->file->bytes && !atomic_load(&work->stop)) {
-		uint64_t ready = work->receiving
-					 ? atomic_load_explicit(&work->ready, memory_order_acquire)
-					 : work->file->bytes;
+		uint64_t ready = atomic_load_explicit(&work->ready, memory_order_acquire);
 
+		if (!work->receiving)
+			ready = WEFT_MIN(work->file->bytes, ready + AHEAD_BYTES);
 		if (prepare(work, ready))
 			continue;
 		if (ready == hashed) {
