@@ -185,7 +185,8 @@ int weft_pathset_close(struct weft_endpoint *ep, uint32_t set); /* ESTATE: QPs u
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **qp);
 int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
 		 uint64_t now);
-void weft_qp_close(struct weft_qp *qp); /* flushes silently; the slot is free again */
+/* Flushes silently: completions not yet polled are gone as well.  The slot is free again. */
+void weft_qp_close(struct weft_qp *qp);
 struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: none */
 /* salt: secret random bits that make the key unguessable; key goes to the peer. */
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,

@@ -49,6 +49,22 @@ void cq_finish_work(struct weft_qp *qp, enum weft_status status)
 	cq_push(qp, qp->cq_tx, &done);
 }
 
+/* What a QP that is closed had to say is of no use to anybody, and its `user` may point nowhere. */
+void cq_forget(const struct weft_qp *qp, uint32_t index)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct cq *cq = &ep->cqs[index];
+	uint32_t kept = cq->head;
+
+	for (uint32_t i = cq->head; i != cq->tail; i++) {
+		struct weft_done *done = &cq->ring[i & ep->cq_mask];
+
+		if (done->qpn != qp->qpn)
+			cq->ring[kept++ & ep->cq_mask] = *done;
+	}
+	cq->tail = kept;
+}
+
 size_t weft_poll(struct weft_endpoint *ep, uint32_t index, struct weft_done done[], size_t max)
 {
 	WEFT_ASSERT(index < ep->config.cqs);

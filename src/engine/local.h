@@ -331,6 +331,7 @@ static inline struct weft_qp *qp_by_qpn(struct weft_endpoint *ep, uint32_t qpn)
 /* cq.c */
 void cq_push(struct weft_qp *qp, uint32_t cq, const struct weft_done *done);
 void cq_finish_work(struct weft_qp *qp, enum weft_status status); /* the oldest */
+void cq_forget(const struct weft_qp *qp, uint32_t cq); /* its completions that nobody polled */
 
 /* request.c */
 size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,

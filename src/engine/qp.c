@@ -196,6 +196,8 @@ void weft_qp_close(struct weft_qp *qp)
 	if (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS)
 		qp->ep->sets[qp->set].users--;
 	sent_drop_all(qp);
+	cq_forget(qp, qp->cq_tx);
+	cq_forget(qp, qp->cq_rx);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
 	qp->state = WEFT_QP_RESET;
 	qp->in_use = false;

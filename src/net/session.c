@@ -184,14 +184,19 @@ static void keep_peer(struct weft_live *live, struct weft_session *session, stru
 	session->pathset = live->peers[session->peer].pathset;
 }
 
-void weft_session_close(struct weft_live *live, struct weft_session *session)
+/* The opposite of keep_peer() and of what came before and after it. */
+static void drop_peer(struct weft_live *live, struct weft_session *session)
 {
-	if (!session->n_qps)
-		return;
 	close_qps(session);
 	live_peer_give(live, session->peer);
 	json_decref(session->app);
 	session->app = NULL;
+}
+
+void weft_session_close(struct weft_live *live, struct weft_session *session)
+{
+	if (session->n_qps)
+		drop_peer(live, session);
 }
 
 /* ---- server ---- */
@@ -286,9 +291,7 @@ int weft_live_answer(struct weft_meeting *meeting, struct json_t *app, struct we
 	int rc = answer(meeting, app, session, error, error_bytes);
 
 	if (rc) {
-		close_qps(session);
-		live_peer_give(live, session->peer);
-		json_decref(session->app);
+		drop_peer(live, session);
 		weft_live_refuse(meeting, error);
 		return -1;
 	}
@@ -350,11 +353,8 @@ static int agree(struct weft_live *live, int fd, json_t *app, struct weft_sessio
 			snprintf(error, bytes, "set-up: %s", strerror(errno));
 			rc = -1;
 		}
-		if (rc) {
-			close_qps(session);
-			live_peer_give(live, session->peer);
-			json_decref(session->app);
-		}
+		if (rc)
+			drop_peer(live, session);
 	}
 	offer_close(&peer);
 	return rc;

@@ -65,3 +65,39 @@ TEST(cq_finish_work__silent_works_leave_no_completion)
 	CHECK_EQ(done[0].id, 9);
 	world_close(&w);
 }
+
+static struct weft_qp *open_failed(struct weft_endpoint *ep, uint64_t user)
+{
+	struct weft_qp_attr attr = { .user = user,
+				     .cc = &weft_cc_fixed,
+				     .cc_config = { .fixed_bytes = 1000000 } };
+	struct weft_qp *qp;
+
+	REQUIRE(!weft_qp_open(ep, &attr, &qp));
+	for (uint64_t id = 0; id < 3; id++)
+		CHECK_EQ(weft_post_recv(qp, user + id), 0);
+	CHECK_EQ(weft_qp_move(qp, WEFT_QP_ERROR, NULL, 1), 0);
+	return qp;
+}
+
+TEST(weft_qp_close__takes_its_own_completions_along)
+{
+	struct world w = { .check = true };
+	struct weft_done done[8];
+
+	setup(&w, 8);
+	struct weft_qp *first = open_failed(w.end[0], 100);
+
+	CHECK_EQ(weft_poll(w.end[0], 0, done, 2), 2); /* the ring no longer starts at 0 */
+	struct weft_qp *second = open_failed(w.end[0], 200), *third = open_failed(w.end[0], 300);
+
+	weft_qp_close(second);
+	CHECK_EQ(weft_poll(w.end[0], 0, done, 8), 4);
+	CHECK_EQ(done[0].id, 102);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK_EQ(done[1 + i].id, 300 + i);
+	weft_qp_close(first);
+	weft_qp_close(third);
+	CHECK_EQ(weft_poll(w.end[0], 0, done, 8), 0);
+	world_close(&w);
+}

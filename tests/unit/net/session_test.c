@@ -218,3 +218,53 @@ TEST(weft_live_connect__nobody_there)
 	CHECK(strstr(error, "28516") != NULL);
 	weft_live_close(live);
 }
+
+/* Sends every client its own offer back and hangs up at once, before the client can say "go". */
+static void *mock(void *arg)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+	int listener = *(int *)arg, fd;
+	char line[4096];
+
+	while ((fd = line_accept(listener, weft_clock_now(NULL) + SECOND / 2)) >= 0) {
+		uint64_t limit_ns = weft_clock_now(NULL) + SECOND;
+
+		if (!line_recv(fd, line, sizeof(line), limit_ns)) {
+			(void)line_send(fd, line, limit_ns);
+			(void)line_send(fd, "\n", limit_ns);
+		}
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+		line_close(fd);
+	}
+	return NULL;
+}
+
+TEST(weft_live_connect__leaves_nothing_of_a_server_that_hangs_up)
+{
+	struct weft_live *live = open_plain();
+	json_t *app = json_pack("{s:s}", "want", "sink");
+	int listener = line_listen(PORT, error, sizeof(error));
+	unsigned failed = 0;
+	pthread_t thread;
+
+	REQUIRE(listener >= 0);
+	REQUIRE(!pthread_create(&thread, NULL, mock, &listener));
+	for (unsigned i = 0; i < 200 && !failed; i++) {
+		struct weft_session session;
+
+		if (!weft_live_connect(live, "::1", PORT, 1, app, SECOND, &session, error,
+			    sizeof(error))) {
+			weft_session_close(live, &session); /* "go" was faster */
+			continue;
+		}
+		failed++;
+		CHECK(!session.app);
+		CHECK_EQ(session.n_qps, 0);
+	}
+	CHECK_EQ(failed, 1);
+	CHECK_EQ(live->peers[0].users, 0);
+	pthread_join(thread, NULL);
+	line_close(listener);
+	json_decref(app);
+	weft_live_close(live);
+}
