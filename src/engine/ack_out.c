@@ -202,6 +202,8 @@ static void build_sack(struct weft_qp *qp, const struct answer *answer, struct w
 {
 	uint32_t base = choose_base(qp, answer->is_probe);
 	uint64_t units = WEFT_DIV_UP(qp->rx_bytes, WEFT_RCVD_UNIT_BYTES);
+	/* The window may have moved on since: further back than 16 bits tell is just "long ago". */
+	int32_t ahead = WEFT_MAX(weft_psn_diff(answer->psn, qp->rx_cack), INT16_MIN);
 
 	pkt->op = WEFT_OP_SACK;
 	pkt->flags = answer->flags;
@@ -210,9 +212,7 @@ static void build_sack(struct weft_qp *qp, const struct answer *answer, struct w
 		.ev = answer->ev,
 		.cack_psn = qp->rx_cack,
 		.rcvd_units = (uint32_t)(units & RCVD_MASK),
-		.psn_offset = answer->is_probe ?
-				      (int16_t)0 :
-				      (int16_t)weft_psn_diff(answer->psn, qp->rx_cack),
+		.psn_offset = (int16_t)(answer->is_probe ? 0 : ahead),
 		.sack_offset = (int16_t)weft_psn_diff(base, qp->rx_cack),
 		.probe_id = answer->probe_id,
 		.ts = echo(answer, now),

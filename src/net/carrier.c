@@ -22,6 +22,7 @@
 #include <sys/socket.h>
 
 #define READ_BYTES 16384u
+#define ASK_TRIES 10
 
 struct carrier {
 	struct mnl_socket *listener;
@@ -48,8 +49,8 @@ static int take_link(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-/* Asks for the state of all links; false: the kernel would not say. */
-static bool ask(struct carrier *carrier)
+/* Asks for the state of all links; false: the kernel would not say (EINTR: not consistently). */
+static bool ask_once(struct carrier *carrier)
 {
 	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	int rc = -1;
@@ -74,8 +75,22 @@ static bool ask(struct carrier *carrier)
 					     carrier);
 		} while (rc > MNL_CB_STOP);
 	}
+	int why = errno;
+
 	mnl_socket_close(socket);
+	errno = why;
 	return rc >= 0;
+}
+
+/* Links that come and go during a dump spoil it, and that is when we want to know. */
+static bool ask(struct carrier *carrier)
+{
+	for (unsigned i = 0; i < ASK_TRIES; i++)
+		if (ask_once(carrier))
+			return true;
+		else if (errno != EINTR)
+			return false;
+	return false;
 }
 
 struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes)
@@ -120,7 +135,7 @@ uint32_t carrier_read(struct carrier *carrier)
 	for (;;) {
 		ssize_t n = mnl_socket_recvfrom(carrier->listener, carrier->buffer, READ_BYTES);
 
-		if (n < 0 && errno == ENOBUFS) {
+		if (n < 0 && (errno == ENOBUFS || errno == ENOSPC)) { /* lost, or cut short */
 			(void)ask(carrier);
 			continue;
 		}

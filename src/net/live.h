@@ -8,7 +8,7 @@
 
 struct live_peer {        /* a remote endpoint; sessions with it share its paths */
 	uint8_t addr[16]; /* on plane 0, with its source port: who it is */
-	uint16_t src_port;
+	uint16_t src_port, udp_port;
 	uint32_t users, pathset;
 };
 

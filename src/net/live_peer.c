@@ -31,6 +31,16 @@ static int find_usid(const struct weft_live *live, const struct offer *offer, st
 			dst == live->host ? "this host" : "no host of this fabric");
 		return -1;
 	}
+	for (uint32_t plane = 0; plane < offer->planes; plane++) {
+		uint8_t addr[16];
+
+		weft_topo_host_addr(live->topo, dst, plane, addr);
+		if (!memcmp(addr, offer->addr[plane], sizeof(addr)))
+			continue;
+		snprintf(error, bytes, "peer's offer: addrs: number %u is not that of %s", plane,
+			offer->host);
+		return -1;
+	}
 	routes->n = (uint32_t)weft_topo_evs(live->topo, live->host, dst, live->config.engine.seed,
 		routes->evs, WEFT_NET_EVS_MAX);
 	for (uint32_t i = 0; i < routes->n; i++) {
@@ -109,7 +119,7 @@ int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *
 
 		if (!p->users) {
 			empty = i;
-		} else if (p->src_port == offer->src_port[0] &&
+		} else if (p->src_port == offer->src_port[0] && p->udp_port == offer->udp_port &&
 			   !memcmp(p->addr, offer->addr[0], 16)) {
 			p->users++;
 			*peer = i;
@@ -130,6 +140,7 @@ int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *
 		return -1;
 	live->peers[empty].users = 1;
 	live->peers[empty].src_port = offer->src_port[0];
+	live->peers[empty].udp_port = offer->udp_port;
 	memcpy(live->peers[empty].addr, offer->addr[0], 16);
 	*peer = empty;
 	return 0;

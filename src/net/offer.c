@@ -37,6 +37,10 @@ static void refuse(struct reader *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(r->error, r->error_bytes, format, args);
 	va_end(args);
+	/* It may quote the peer and goes to a terminal: no escape sequences. */
+	for (char *c = r->error; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
 }
 
 static uint64_t to_number(

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define BACKLOG 16
+#define NAP_MS 100
 
 /* Milliseconds left, rounded up, 0 when it is over. */
 static int left_ms(uint64_t deadline_ns)
@@ -68,6 +69,9 @@ int line_accept(int listener, uint64_t deadline_ns)
 
 		if (fd >= 0)
 			return fd;
+		/* No descriptor left, say: the client still stands at the door, so do not spin. */
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			(void)poll(NULL, 0, WEFT_MIN(left_ms(deadline_ns), NAP_MS));
 	}
 	return -1;
 }

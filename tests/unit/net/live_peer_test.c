@@ -61,6 +61,10 @@ TEST(live_peer_take__has_a_limit_and_refuses_a_shared_address)
 	thief.src_port[0] = 100;
 	CHECK_EQ(live_peer_take(live, &thief, &peer, error, sizeof(error)), -1);
 	CHECK(strstr(error, "in use") != NULL);
+	thief = a; /* as after a restart with the same source port */
+	thief.udp_port++;
+	CHECK_EQ(live_peer_take(live, &thief, &peer, error, sizeof(error)), -1);
+	CHECK(strstr(error, "in use") != NULL);
 	unsigned taken = 1;
 
 	for (uint16_t i = 0; i < 100; i++) {

@@ -85,6 +85,20 @@ TEST(weft_live_open__takes_everything_from_the_fabric_file)
 	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 1250000); /* 1 ms for the hosts */
 	CHECK_EQ(live->rate_bps, 2000000000);
 	CHECK_STR(weft_live_host(live), "h1");
+	/* The file says where a host is, too; whoever claims another place is somebody else. */
+	struct offer offer = {
+		.host = "h2", .planes = 2, .udp_port = 5, .n_src_ports = 1, .src_port = { 6 }
+	};
+	uint32_t peer;
+
+	for (uint32_t plane = 0; plane < 2; plane++)
+		weft_topo_host_addr(topo, 2, plane, offer.addr[plane]);
+	offer.addr[1][15] ^= 1;
+	CHECK_EQ(live_peer_take(live, &offer, &peer, error, sizeof(error)), -1);
+	CHECK(strstr(error, "addrs: number 1 ") != NULL);
+	offer.addr[1][15] ^= 1;
+	if (live_peer_take(live, &offer, &peer, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
 	weft_live_close(live);
 	/* A lab with slower links than its file: 4252 bytes take 340.16 us, not 34.016. */
 	setenv("WEFT_RATE", "100000000", 1);

@@ -104,6 +104,7 @@ TEST(offer_decode__names_the_field_that_is_wrong)
 		{ "qps", "[{\"qpn\": 9, \"psn\": 0}, {\"qpn\": 9, \"psn\": 0}]", "twice" },
 		{ "qps", "[7]", "qps.qpn" },
 		{ "error", "\"no room\"", "peer: no room" },
+		{ "error", "\"a\\u001b[2J\\u009b\"", "peer: a?[2J??" },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
