@@ -38,7 +38,8 @@ int cp_file_open(struct cp_file *file, const char *path, char *error, size_t err
 {
 	struct stat st;
 
-	*file = (struct cp_file){ .fd = open(path, O_RDONLY | O_CLOEXEC), .dir = -1 };
+	/* Without O_NONBLOCK a pipe without a writer would keep us here. */
+	*file = (struct cp_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), .dir = -1 };
 	if (file->fd < 0 || fstat(file->fd, &st)) {
 		snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
 		cp_file_close(file);

@@ -48,6 +48,17 @@ static int fail(struct receiver *r, const char *what)
 
 /* ---- set-up ---- */
 
+/* A name is shown on terminals: no control characters, those of UTF-8 (C1) included. */
+static bool is_printable(const char *name)
+{
+	const unsigned char *c = (const unsigned char *)name;
+
+	for (; *c; c++)
+		if (*c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+			return false;
+	return true;
+}
+
 static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, unsigned *mode)
 {
 	const char *tool = json_string_value(json_object_get(app, "tool"));
@@ -57,8 +68,9 @@ static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, 
 
 	if (!tool || strcmp(tool, "cp"))
 		return fail(r, "the client is not weft cp");
-	if (!name || strlen(name) >= sizeof(r->path) || size < 0 || chunk < 4096 ||
-		chunk > (1 << 30) || (uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
+	if (!name || strlen(name) >= sizeof(r->path) || !is_printable(name) || size < 0 ||
+		chunk < 4096 || chunk > (1 << 30) ||
+		(uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
 		return fail(r, "the client's request has a wrong name, size or chunk");
 	snprintf(r->path, sizeof(r->path), "%s", name);
 	*mode = (unsigned)json_integer_value(json_object_get(app, "mode"));
@@ -158,6 +170,14 @@ static void turn(struct receiver *r)
 		cp_events_take(&r->events, r->live);
 }
 
+/* From now on nobody can write into the file. */
+static void close_file(struct receiver *r)
+{
+	if (r->rkey)
+		(void)weft_region_drop(weft_live_endpoint(r->live), r->rkey);
+	r->rkey = 0;
+}
+
 static int transfer(struct receiver *r)
 {
 	r->placed_before = weft_pump_stats(weft_live_pump(r->live))->placed_bytes;
@@ -171,7 +191,10 @@ static int transfer(struct receiver *r)
 	}
 	if (r->failed)
 		return fail(r, weft_status_name(r->failed));
-	return r->error[0] ? -1 : 0;
+	if (r->error[0])
+		return -1;
+	close_file(r); /* what the digest is about to vouch for does not change any more */
+	return 0;
 }
 
 static json_t *short_report(const struct receiver *r)
@@ -257,8 +280,7 @@ static int receive_one(struct receiver *r, int root, struct weft_meeting *meetin
 	}
 	report(r, rc);
 	weft_session_close(r->live, &r->session);
-	if (r->rkey)
-		(void)weft_region_drop(weft_live_endpoint(r->live), r->rkey);
+	close_file(r);
 	weft_mail_close(&r->mail);
 	cp_file_close(&r->file);
 	cp_series_end(&r->series);

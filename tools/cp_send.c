@@ -140,10 +140,17 @@ static int judge(struct sender *s)
 {
 	const char *error = json_string_value(json_object_get(s->verdict, "error"));
 	const char *theirs = json_string_value(json_object_get(s->verdict, "sha256"));
-	char hex[2 * CP_HASH_BYTES + 1];
+	char hex[2 * CP_HASH_BYTES + 1], text[CP_TEXT_BYTES];
 
-	if (error)
-		return complain(s, error);
+	if (error) {
+		snprintf(text, sizeof(text), "the receiver says: %s", error);
+		for (char *c = text; *c; c++)
+			if (*c < ' ' || *c > '~') /* what a stranger wrote goes to a terminal */
+				*c = '?';
+		return complain(s, text);
+	}
+	if (s->done < s->file.bytes)
+		return complain(s, "the receiver had an answer before it had the file");
 	cp_hex(s->work.digest, hex);
 	if (!theirs || strcmp(theirs, hex))
 		return complain(s, "the receiver's bytes differ: the digests do not agree");

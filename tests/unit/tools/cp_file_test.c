@@ -10,6 +10,15 @@
 static char error[CP_TEXT_BYTES];
 static char outside[] = "/tmp/weft-cp-test-XXXXXX";
 
+static void leave(void)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -rf %s", outside);
+	if (system(command))
+		fprintf(stderr, "%s is left behind\n", outside);
+}
+
 /* outside/ has served/, served/sub/, served/out -> .. and served/in -> sub; returns served's fd. */
 static int folder(void)
 {
@@ -18,6 +27,7 @@ static int folder(void)
 
 	if (!made) {
 		REQUIRE(mkdtemp(outside));
+		atexit(leave);
 		snprintf(path, sizeof(path),
 			"cd %s && mkdir -p served/sub && ln -s .. served/out && "
 			"ln -s sub served/in && ln -s /etc served/etc",
@@ -132,4 +142,17 @@ TEST(cp_file_open__takes_regular_files_only)
 	CHECK_EQ(cp_file_open(&file, "/proc/self/exe", error, sizeof(error)), 0);
 	CHECK(file.bytes > 1000 && !memcmp(file.data, "\177ELF", 4));
 	cp_file_close(&file);
+}
+
+TEST(cp_file_open__does_not_wait_at_a_pipe)
+{
+	struct cp_file file;
+	char path[200];
+
+	close(folder());
+	snprintf(path, sizeof(path), "%s/pipe", outside);
+	REQUIRE(!mkfifo(path, 0600));
+	CHECK_EQ(cp_file_open(&file, path, error, sizeof(error)), -1);
+	CHECK(strstr(error, "not a regular file") != NULL);
+	unlink(path);
 }
