@@ -190,6 +190,7 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		loss_scan(qp, base, ~s->bitmap, now);
 	tell_cc(qp, s, newly, rtt_ns, now);
 	hear_window(qp, s);
+	loss_keep_clock(qp, now);
 	if (qp->progressed || qp->psn_unack != before)
 		ack_in_progress(qp, now);
 	else if (request_has_work(qp))

@@ -376,6 +376,7 @@ void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now
 void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
 		uint64_t now);
 void loss_on_timer(struct weft_qp *qp, uint64_t now);
+void loss_keep_clock(struct weft_qp *qp, uint64_t now);
 void loss_arm(struct weft_qp *qp, uint64_t now);
 void loss_on_post(struct weft_qp *qp);
 void loss_learn_reorder(struct weft_qp *qp);

@@ -311,26 +311,46 @@ static void time_out(struct weft_qp *qp, uint64_t now)
 	qp->rto_ns = now + timeout_ns(qp) - WEFT_MIN(oldest_ns, timeout_ns(qp) - 1);
 }
 
-/* The tail is silent: ask for the receiver's state instead of waiting for the timeout. */
-static void probe_tail(struct weft_qp *qp, uint64_t now)
+static void send_probe(struct weft_qp *qp, uint64_t now)
 {
 	struct answer *answer = answer_add(qp->ep);
 
-	uint64_t silent_ns = now - qp->progress_ns;
-
-	/* The next one after as much silence again, but at least once per timeout. */
-	qp->probe_wait_ns = silent_ns + WEFT_MIN(silent_ns, timeout_ns(qp));
 	if (!answer)
 		return;
 	qp->probe_out = true;
 	qp->probe_id++;
 	qp->probe_sent_ns = now;
-	qp->ep->count.tail_probes++;
 	answer->kind = ANSWER_PROBE;
 	answer->qp = qp->index;
 	answer->qpn = qp->qpn;
 	answer->probe_id = qp->probe_id;
 	answer->path = sent_outstanding(qp) ? sent_find(qp, qp->psn_unack)->path : PATH_NONE;
+}
+
+/*
+ * The window has been cut below what is in flight after the last question was answered, and what
+ * is in flight need not reach the peer's own threshold: unless we ask, both ends wait for each
+ * other until the tail timer.
+ */
+void loss_keep_clock(struct weft_qp *qp, uint64_t now)
+{
+	uint32_t full = weft_nominal_bytes(qp->ep->config.mtu_bytes);
+
+	if (qp->inflight + full > qp->cwnd && qp->inflight < qp->ep->config.sack_bytes &&
+	    sent_outstanding(qp) && request_has_work(qp) && !qp->probe_out &&
+	    !sent_awaits_answer(qp))
+		send_probe(qp, now);
+}
+
+/* The tail is silent: ask for the receiver's state instead of waiting for the timeout. */
+static void probe_tail(struct weft_qp *qp, uint64_t now)
+{
+	uint64_t silent_ns = now - qp->progress_ns;
+
+	/* The next one after as much silence again, but at least once per timeout. */
+	qp->probe_wait_ns = silent_ns + WEFT_MIN(silent_ns, timeout_ns(qp));
+	qp->ep->count.tail_probes++;
+	send_probe(qp, now);
 	event_note(qp->ep, WEFT_EV_TAIL_PROBE, qp->qpn, qp->set, qp->psn_unack, qp->probe_id,
 		   (uint32_t)WEFT_MIN(silent_ns, (uint64_t)UINT32_MAX));
 }

@@ -38,6 +38,14 @@ static void close_qps(struct weft_session *session)
 	session->n_qps = 0;
 }
 
+/* 1.5 x rate x round trip (UET Table 3-76), and never less than what keeps all planes busy. */
+static uint32_t max_cwnd_bytes(uint64_t rate_bps, uint32_t rtt_ns)
+{
+	uint64_t bytes = rate_bps / 8 * rtt_ns / 1000000000 * 3 / 2;
+
+	return (uint32_t)WEFT_MIN(WEFT_MAX(bytes, (uint64_t)65536), (uint64_t)1 << 30);
+}
+
 static int open_qps(struct weft_live *live, struct weft_session *session, uint32_t n,
 	uint64_t rate_bps, char *error, size_t bytes)
 {
@@ -45,7 +53,10 @@ static int open_qps(struct weft_live *live, struct weft_session *session, uint32
 		.cc = live->cc,
 		.cc_config = { .rate_bps = rate_bps,
 			.mtu_bytes = weft_nominal_bytes(live->udp.mtu_bytes),
-			.base_rtt_ns = live->rtt_ns },
+			.base_rtt_ns = live->rtt_ns,
+			/* Left to itself NSCC scales this by the shortest round trip it sees,
+			 * which on a host that polls is no measure of the path under load. */
+			.max_cwnd_bytes = max_cwnd_bytes(rate_bps, live->rtt_ns) },
 	};
 
 	for (uint32_t i = 0; i < n; i++) {
