@@ -198,13 +198,15 @@ static uint64_t timeout_ns(const struct weft_qp *qp)
 
 /*
  * How long the tail may be silent.  Where a packet with the A bit is out, an answer is on its
- * way.  Where none is (the window was cut after the last of them had left, and what is in flight
- * need not reach the peer's own threshold), nobody owes us one: ask after a round trip.
+ * way, unless it left by a plane that has just died: two round trips (RFC 8985 7.2), because all
+ * planes stand still meanwhile.  Where none is (the window was cut after the last of them had
+ * left, and what is in flight need not reach the peer's own threshold), nobody owes us one: ask
+ * after a round trip.
  */
 static uint64_t probe_wait_ns(const struct weft_qp *qp)
 {
 	uint64_t base = qp->ep->config.base_rtt_ns;
-	uint64_t idle = sent_awaits_answer(qp) ? 2 * (base + base) : base;
+	uint64_t idle = sent_awaits_answer(qp) ? base + base : base;
 	uint64_t seen = (uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns;
 
 	return qp->probe_wait_ns ? qp->probe_wait_ns : WEFT_MAX(idle, seen);
