@@ -18,12 +18,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define IP_UDP_BYTES 48                 /* IPv6 and UDP in front of BTH */
-#define HEADERS_BYTES 44                /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
-#define PLAIN_MTU_BYTES 1024            /* fits the 1500 of any Ethernet */
-#define SACK_BYTES_MAX UINT64_C(131072) /* an answer costs about as much as a packet: 1 in 32 */
-#define SACK_BYTES_MIN UINT64_C(16384)
-#define SACKS_PER_RTT 8 /* with fewer the window's clock ticks too slowly */
+#define IP_UDP_BYTES 48      /* IPv6 and UDP in front of BTH */
+#define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
+#define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
+#define SACK_BYTES_MIN 16384u
+#define SACK_BYTES_MAX 131072u /* one answer per 32 packets */
+#define SACKS_PER_RTT 16
 #define PLAIN_RTT_NS 200000
 #define HOST_RTT_NS 1000000 /* two machines that must wake up and have other things to do */
 #define PLAIN_RATE_BPS UINT64_C(10000000000)
@@ -165,6 +165,18 @@ static void choose_timeouts(struct weft_live *live)
 	}
 }
 
+/*
+ * An answer costs as much as a packet here, so a fast network gets few; but a round trip must
+ * have several, or a single lost one leaves the sender with a full window and no news.
+ */
+static uint32_t choose_sack_bytes(const struct weft_live *live)
+{
+	uint64_t pipe_bytes = live->rate_bps / 8 * (live->rtt_ns / 1000) / 1000000;
+	uint64_t share = pipe_bytes / SACKS_PER_RTT;
+
+	return (uint32_t)WEFT_MAX(SACK_BYTES_MIN, WEFT_MIN(SACK_BYTES_MAX, share));
+}
+
 static int open_engine(struct weft_live *live, char *error, size_t bytes)
 {
 	struct weft_config *c = &live->config.engine;
@@ -173,10 +185,7 @@ static int open_engine(struct weft_live *live, char *error, size_t bytes)
 	c->ports = live->udp.planes;
 	c->mtu_bytes = live->udp.mtu_bytes;
 	c->base_rtt_ns = live->rtt_ns;
-	uint64_t pipe_bytes = live->rate_bps / 8000 * (live->rtt_ns / 1000) / 1000;
-
-	c->sack_bytes = (uint32_t)WEFT_MIN(
-		WEFT_MAX(pipe_bytes / SACKS_PER_RTT, SACK_BYTES_MIN), SACK_BYTES_MAX);
+	c->sack_bytes = choose_sack_bytes(live);
 	block_bytes = weft_endpoint_size(c);
 	live->block =
 		block_bytes ? aligned_alloc(64, WEFT_ALIGN_UP(block_bytes, (size_t)64)) : NULL;
