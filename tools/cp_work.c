@@ -5,19 +5,19 @@
  * Sending, it reads the file in order, hashing; the pump sends only what it has passed, so a page
  * that must come from the disk stalls this thread and not acknowledgements.  Receiving, it has
  * pages made ready ahead of the arriving bytes (a first touch of a page costs more than its copy)
- * and hashes behind the last chunk that is complete in order.  The pump goes first, but this thread
- * comes right behind: the pump waits for it.
+ * and hashes behind the last chunk that is complete in order.  Its priority is that of any program:
+ * the pump has its own (live_hurry), and one that is lower still would, on a busy machine, become
+ * the speed of the copy, since nothing is sent that it has not passed.
  */
 #include "cp.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PIECE_BYTES UINT64_C(262144)     /* between two looks at what the other thread did */
-#define AHEAD_BYTES (UINT64_C(32) << 20) /* of what has arrived, or has been acknowledged */
+#define AHEAD_BYTES (UINT64_C(32) << 20) /* pages made ready beyond what has arrived */
 #define NAP_US 500
 
 static void hash_piece(struct cp_work *work, uint64_t from, uint64_t to)
@@ -43,15 +43,13 @@ static bool prepare(struct cp_work *work, uint64_t ready)
 static void *run(void *arg)
 {
 	struct cp_work *work = arg;
-	struct sched_param param = { .sched_priority = 1 }; /* the pump has 2 */
 	uint64_t hashed = 0;
 
-	(void)sched_setscheduler(0, SCHED_RR, &param);
 	while (hashed < work->file->bytes && !atomic_load(&work->stop)) {
-		uint64_t ready = atomic_load_explicit(&work->ready, memory_order_acquire);
+		uint64_t ready = work->receiving
+					 ? atomic_load_explicit(&work->ready, memory_order_acquire)
+					 : work->file->bytes;
 
-		if (!work->receiving)
-			ready = WEFT_MIN(work->file->bytes, ready + AHEAD_BYTES);
 		if (prepare(work, ready))
 			continue;
 		if (ready == hashed) {
