@@ -13,10 +13,9 @@ build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1
 
 all: packages
 	@mkdir -p build
-	@echo "building release"; $(call build,release)
+	@$(call build,release)
 	@ln -sfn release/weft build/weft
 	@ln -sfn release/lib build/lib
-	@echo "built build/weft and build/lib"
 
 packages:
 	@.ci/packages

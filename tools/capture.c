@@ -207,17 +207,10 @@ static int next_of_text(struct capture *c, struct capture_frame *frame, char *er
 		ok = read_hex(c, bytes, &n, &bad);
 		if (!ok)
 			snprintf(error, CAPTURE_ERROR_BYTES,
-				isprint((unsigned char)*bad)
-					? "%s:%u: column %zu: '%c' where two hex digits should be"
-					: "%s:%u: column %zu: byte 0x%02x where two hex digits "
-					  "should be",
-				c->name, c->line, (size_t)(bad - line) + 1, (unsigned char)*bad);
+				"%s:%u: column %zu: '%c' where two hex digits should be", c->name,
+				c->line, (size_t)(bad - line) + 1, *bad);
 	}
 	free(line);
-	if (ok && ferror(c->file)) {
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", c->name, strerror(errno));
-		ok = false;
-	}
 	if (!ok)
 		return -1;
 	*frame = (struct capture_frame){ .bytes = c->bytes, .n = n, .wire_bytes = n };
@@ -274,11 +267,9 @@ struct capture *capture_open(const char *path, char error[CAPTURE_ERROR_BYTES])
 
 	c->name = is_stdin ? "standard input" : path;
 	c->file = is_stdin ? stdin : fopen(path, "rb");
-	bool is_pcap = c->file && looks_like_pcap(c->file);
-
-	if (!c->file || ferror(c->file)) /* a folder can be opened, but not read */
+	if (!c->file)
 		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", c->name, strerror(errno));
-	else if (!is_pcap || open_pcap(c, error))
+	else if (!looks_like_pcap(c->file) || open_pcap(c, error))
 		return c;
 	capture_close(c);
 	return NULL;

@@ -176,17 +176,12 @@ int cmd_demo(int argc, char **argv)
 	struct demo_args a = { .folder = "build/demo" };
 	struct term term;
 	struct demo demo = { .term = &term };
-	static char stalls[] = "weft demo stalls", soak[] = "weft demo soak"; /* for argp */
 	char error[DEMO_TEXT_BYTES] = "";
 
-	if (argc > 1 && !strcmp(argv[1], "stalls")) {
-		argv[1] = stalls;
+	if (argc > 1 && !strcmp(argv[1], "stalls"))
 		return demo_stalls(argc - 1, argv + 1);
-	}
-	if (argc > 1 && !strcmp(argv[1], "soak")) {
-		argv[1] = soak;
+	if (argc > 1 && !strcmp(argv[1], "soak"))
 		return demo_soak(argc - 1, argv + 1);
-	}
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	term_open(&term, stdout);

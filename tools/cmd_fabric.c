@@ -53,8 +53,7 @@ static struct weft_topo *open_fabric(int argc, char **argv, struct arguments *a,
 		{ "all", 'a', NULL, 0, "list every path, not the first 64", 0 },
 		{ 0 },
 	};
-	bool pair = wanted == 3; /* the one verb that lists paths */
-	struct argp argp = { pair ? options : NULL, parse_argument, words, doc, NULL, NULL, NULL };
+	struct argp argp = { options, parse_argument, words, doc, NULL, NULL, NULL };
 	struct weft_topo *topo;
 	char error[512];
 

@@ -46,7 +46,7 @@ void cp_file_close(struct cp_file *file); /* removes what was not kept */
 struct cp_work {
 	const struct cp_file *file;
 	bool receiving;
-	atomic_uint_fast64_t ready; /* bytes from the start on that are in place at the receiver */
+	atomic_uint_fast64_t ready; /* receiving: bytes in place from the start on */
 	atomic_uint_fast64_t
 		hashed; /* sending: these may be sent; receiving: all of ready in time */
 	atomic_bool stop;

@@ -61,7 +61,6 @@ static uint64_t chunk_at(const struct sender *s, uint64_t at)
 
 static void post_chunks(struct sender *s)
 {
-	atomic_store_explicit(&s->work.ready, s->done, memory_order_release);
 	uint64_t hashed = atomic_load_explicit(&s->work.hashed, memory_order_acquire);
 
 	while (s->posted < s->file.bytes &&

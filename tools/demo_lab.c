@@ -35,13 +35,6 @@ void demo_catch_signals(void)
 		(void)sigaction(numbers[i], &action, NULL);
 }
 
-/* Four links that each store and forward a packet, and half as much again for token buckets, which
- * let packets go by the kernel's timers, and for programs that must be woken. */
-static unsigned rtt_us(const struct demo *demo)
-{
-	return (unsigned)(UINT64_C(1500000) * 4 * 8 * MTU_BYTES / demo->rate_bps);
-}
-
 static int write_fabric(const struct demo *demo, const char *path, char *error, size_t error_bytes)
 {
 	FILE *out = fopen(path, "w");
@@ -52,9 +45,9 @@ static int write_fabric(const struct demo *demo, const char *path, char *error, 
 			"name: demo\nplanes: %d\nt0s: 2\nt1s: 2\nhosts: 4\nmtu: %d\n"
 			"host_links: {speed: %uMb/s, delay: 0ns}\n"
 			"core_links: {speed: %uMb/s, delay: 0ns}\n"
-			"switch: {queue: 500KB}\nbase_rtt: %uus\n",
+			"switch: {queue: 500KB}\n",
 			DEMO_PLANES, MTU_BYTES, (unsigned)(demo->rate_bps / 1000000),
-			(unsigned)(demo->rate_bps / 1000000), rtt_us(demo));
+			(unsigned)(demo->rate_bps / 1000000));
 	if (out && !fclose(out))
 		return 0;
 	(void)snprintf(error, error_bytes, "%s: %s", path, strerror(errno));

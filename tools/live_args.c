@@ -61,7 +61,7 @@ uint64_t arg_number(
 
 void live_hurry(void)
 {
-	struct sched_param param = { .sched_priority = 2 }; /* 1: threads that work for it */
+	struct sched_param param = { .sched_priority = 1 };
 
 	/* Niceness would count within this terminal's group of processes only (autogroups). */
 	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))

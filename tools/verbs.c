@@ -29,12 +29,6 @@ int verb_run(
 	const char *word = argc > 1 ? argv[1] : "help";
 
 	argp_err_exit_status = EXIT_USAGE;
-	if (argc == 3 && !strcmp(word, "help")) { /* help VERB is VERB --help */
-		static char option[] = "--help";
-
-		word = argv[1] = argv[2];
-		argv[2] = option;
-	}
 	for (const struct verb *v = verbs; v->name; v++) {
 		if (strcmp(v->name, word))
 			continue;

@@ -49,17 +49,6 @@ TEST(weft_switch_port_mark__flushes_what_waited_also_after_a_flap)
 	one_close(&one);
 }
 
-TEST(weft_switch_port_mark__forgets_the_neighbour_s_pause)
-{
-	one_open(&one, NULL);
-	weft_switch_pause(one.sw, 2, true, 0);
-	weft_switch_port_mark(one.sw, 2, false, 1000);
-	weft_switch_port_mark(one.sw, 2, true, 2000);
-	CHECK_EQ(one_send(&one, one_frame(2, FULL), 3000), 0);
-	CHECK_EQ(drain(2, 0), 1);
-	one_close(&one);
-}
-
 TEST(weft_switch_port_rate__slows_what_starts_from_now_on)
 {
 	struct weft_departure departure;

@@ -10,7 +10,7 @@ static const char fabric[] = "name: faults\nplanes: 2\nt0s: 4\nt1s: 4\nhosts: 16
 			     "host_links: {speed: 100Gb/s, delay: 500ns}\n"
 			     "core_links: {speed: 100Gb/s, delay: 500ns}\n";
 
-enum { PAIRS = 4, PHASE_NS = 500000 };
+enum { PAIRS = 4, PHASE_NS = 1000000 };
 
 static struct world *open_with_traffic(void)
 {

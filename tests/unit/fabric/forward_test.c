@@ -118,18 +118,6 @@ TEST(forward_carrier__hashes_addresses_too_and_differently_per_switch)
 	one_close(&one);
 }
 
-TEST(forward_carrier__survives_a_group_without_cables)
-{
-	struct weft_hop hop = { .kind = WEFT_HOP_HASH, .port = 2, .ports = 2 };
-
-	one_open(&one, NULL);
-	CHECK(weft_switch_sid_add(one.sw, 0x4001, &hop));
-	one.sw->ports[2].profile = one.sw->ports[3].profile = PROFILE_NONE;
-	CHECK_EQ(port_of(0x4001, 5, NULL), 2); /* to be found down there */
-	one.sw->ports[2].profile = one.sw->ports[3].profile = 0;
-	one_close(&one);
-}
-
 TEST(forward_carrier__reads_structured_evs)
 {
 	struct weft_hop hop = { .kind = WEFT_HOP_FIELD, .port = 4, .ports = 4, .shift = 8 };

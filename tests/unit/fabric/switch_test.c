@@ -204,47 +204,6 @@ TEST(weft_switch_input_bytes__routes_other_addresses_by_prefix)
 	one_close(&one);
 }
 
-TEST(weft_switch_input_bytes__pays_for_a_segment_with_a_hop)
-{
-	uint16_t next[6] = { 6, 7 };
-	uint32_t port;
-
-	one_open(&one, NULL);
-	for (uint8_t limit = 0; limit < 3; limit++) {
-		struct weft_frame frame = { 0 };
-
-		send_srh(0xe002, next, 1, &port); /* for its bytes */
-		one_bytes(ip, 400, (const uint16_t[6]){ 0xe002 }, TCLASS_DATA, 43);
-		ip[7] = limit;
-		ip[40] = 41;
-		ip[41] = 2;
-		ip[42] = 4;
-		ip[43] = 1;
-		ip[44] = 0;
-		CHECK_EQ(weft_switch_input_bytes(one.sw, &frame, ip, 400, 0, &port),
-			limit < 2 ? WEFT_FABRIC_DROP_HOP_LIMIT : WEFT_FABRIC_DROP_NONE);
-	}
-	CHECK_EQ(ip[7], 1);
-	one_close(&one);
-}
-
-TEST(weft_switch_input__counts_as_its_own_only_what_it_has_cut)
-{
-	struct weft_frame frame = one_frame(2, 128);
-	struct weft_departure departure;
-	uint32_t port;
-
-	one_open(&one, NULL);
-	frame.mark = WEFT_MARK_TRIMMED;
-	frame.flags |= WEFT_FRAME_CUT_HERE; /* as the switch before handed it over */
-	CHECK_EQ(weft_switch_input(one.sw, &frame, 0, &port), 0);
-	REQUIRE(weft_switch_take(one.sw, 2, 0, &departure));
-	CHECK_EQ(departure.frame.mark, WEFT_MARK_TRIMMED);
-	CHECK_EQ(weft_switch_port_counters(one.sw, 2)->trim_sent, 0);
-	CHECK_EQ(weft_switch_port_counters(one.sw, 2)->queue[WEFT_QUEUE_CONTROL].pkts, 1);
-	one_close(&one);
-}
-
 /* The same traffic in both forms: same fate, same port, same size, same time. */
 TEST(weft_switch_input__decides_alike_in_both_forms)
 {

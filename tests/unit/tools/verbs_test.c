@@ -70,16 +70,6 @@ TEST(verb_run__nests)
 	CHECK_STR(seen[1], "f.yaml");
 }
 
-TEST(verb_run__helps_with_a_verb)
-{
-	char *argv[] = { (char *)"prog", (char *)"help", (char *)"go", NULL };
-
-	CHECK_EQ(verb_run("prog", "tries", verbs, 3, argv), 7);
-	CHECK_EQ(seen_argc, 2);
-	CHECK_STR(seen[0], "prog go");
-	CHECK_STR(seen[1], "--help");
-}
-
 TEST(verb_run__lists_the_verbs)
 {
 	char *help[] = { (char *)"prog", (char *)"help", NULL }, *none[] = { (char *)"prog", NULL };
