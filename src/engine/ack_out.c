@@ -33,6 +33,24 @@ struct answer *answer_add(struct weft_endpoint *ep)
 	return answer;
 }
 
+/* What every answer to a packet carries. */
+static struct answer answer_to(const struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t kind,
+			       uint16_t ts, uint64_t now)
+{
+	return (struct answer){
+		.at_ns = now,
+		.qp = qp->index,
+		.qpn = qp->qpn,
+		.ev = pkt->ev,
+		.psn = pkt->psn,
+		.ts = ts,
+		.path = PATH_NONE,
+		.kind = kind,
+		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
+		.port = pkt->port,
+	};
+}
+
 /* Data comes in: paths for our answers are to be kept known (probe.c). */
 static void hear_inbound(struct weft_qp *qp, uint64_t now)
 {
@@ -62,19 +80,10 @@ static void add_sack(struct weft_qp *qp, const struct weft_pkt *pkt, bool plain,
 		if (!answer_add(ep))
 			return;
 	}
-	ep->answers[seq & ep->answer_mask] = (struct answer){
-		.at_ns = now,
-		.qp = qp->index,
-		.qpn = qp->qpn,
-		.ev = pkt->ev,
-		.psn = pkt->psn,
-		.ts = pkt->w.ts,
-		.path = PATH_NONE,
-		.kind = ANSWER_SACK,
-		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
-		.port = pkt->port,
-		.flags = pkt->flags & WEFT_BTH_RTX,
-	};
+	struct answer *answer = &ep->answers[seq & ep->answer_mask];
+
+	*answer = answer_to(qp, pkt, ANSWER_SACK, pkt->w.ts, now);
+	answer->flags = pkt->flags & WEFT_BTH_RTX;
 	qp->rx_sack_answer = plain ? seq + 1 : 0; /* the others keep an answer of their own */
 }
 
@@ -101,19 +110,9 @@ void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 	if (!answer)
 		return;
 	qp->rx_msn_told = qp->rx_msn - 1; /* say it again: the ACK may be what was lost */
-	*answer = (struct answer){
-		.at_ns = now,
-		.qp = qp->index,
-		.qpn = qp->qpn,
-		.ev = pkt->ev,
-		.ts = pkt->probe.ts,
-		.path = PATH_NONE,
-		.probe_id = pkt->probe.probe_id,
-		.kind = ANSWER_SACK,
-		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
-		.port = pkt->port,
-		.is_probe = true,
-	};
+	*answer = answer_to(qp, pkt, ANSWER_SACK, pkt->probe.ts, now);
+	answer->probe_id = pkt->probe.probe_id;
+	answer->is_probe = true;
 }
 
 void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason, uint64_t now)
@@ -122,18 +121,8 @@ void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason
 
 	if (!answer)
 		return;
-	*answer = (struct answer){
-		.at_ns = now,
-		.qp = qp->index,
-		.qpn = qp->qpn,
-		.ev = pkt->ev,
-		.psn = pkt->psn,
-		.ts = pkt->w.ts,
-		.path = PATH_NONE,
-		.kind = ANSWER_NACK,
-		.reason = reason,
-		.port = pkt->port,
-	};
+	*answer = answer_to(qp, pkt, ANSWER_NACK, pkt->w.ts, now);
+	answer->reason = reason;
 }
 
 void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
