@@ -104,7 +104,9 @@ static int fail(const char *what)
 static int fail_dead(const struct perf_end *end)
 {
 	fprintf(stderr, "weft perf: the connection to %s ended: %s\n", end->session.peer_host,
-		end->dead ? weft_status_name(end->why) : "no answer");
+		end->gone   ? "its program has ended"
+		: end->dead ? weft_status_name(end->why)
+			    : "no answer");
 	return EXIT_FAILED;
 }
 

@@ -4,9 +4,9 @@
  *
  * The sender's word decides nothing here but the name beneath the served folder and the number of
  * bytes.  A file appears under its name only when every chunk has been announced and the digests
- * agree; whatever ends a transfer before that leaves no trace.  A sender that has not placed a
- * byte for the time of --silence is given up: a receiver has no retransmission timer that would
- * tell.
+ * agree; whatever ends a transfer before that leaves no trace.  A sender that has ended is noticed
+ * at once; one that has not placed a byte for the time of --silence is given up: a receiver has no
+ * retransmission timer that would tell.
  */
 #include "cp.h"
 #include "verbs.h"
@@ -160,6 +160,9 @@ static void turn(struct receiver *r)
 		else if (done[i].status == WEFT_OK)
 			take_chunk(r, &done[i]);
 	}
+	/* What came before the end of the sender has been taken when nothing is left to take. */
+	if (!n && open && !r->failed && weft_session_gone(r->live, &r->session))
+		(void)fail(r, "the sender has gone away");
 	if (open) {
 		cp_series_add(&r->series, stats->placed_bytes - r->placed_before,
 			weft_pump_now(pump), stats->late_ns);

@@ -33,6 +33,7 @@ struct sender {
 	struct term term;
 	uint64_t posted, done; /* bytes */
 	uint32_t rkey;
+	bool gone;  /* the receiver's program has ended */
 	int failed; /* enum weft_status of the first thing that did */
 	json_t *verdict;
 	const char *host, *path;
@@ -50,7 +51,9 @@ static int complain_dead(const struct sender *s)
 
 	snprintf(text, sizeof(text), "the connection to %s ended after %llu of %llu bytes: %s",
 		s->host, (unsigned long long)s->done, (unsigned long long)s->file.bytes,
-		s->failed ? weft_status_name(s->failed) : "no answer");
+		s->failed ? weft_status_name(s->failed)
+		: s->gone ? "its program has ended"
+			  : "no answer");
 	return complain(s, text);
 }
 
@@ -102,6 +105,8 @@ static void turn(struct sender *s)
 			s->done += done[i].id;
 		}
 	}
+	if (!n && !s->verdict && !s->failed && weft_session_gone(s->live, &s->session))
+		s->gone = true;
 	cp_series_add(&s->series, s->done, weft_pump_now(pump), weft_pump_stats(pump)->late_ns);
 	if (s->options->json)
 		cp_events_take(&s->events, s->live);
@@ -111,11 +116,11 @@ static void turn(struct sender *s)
 
 static int transfer(struct sender *s)
 {
-	while (s->done < s->file.bytes && !s->failed && !s->verdict) {
+	while (s->done < s->file.bytes && !s->failed && !s->gone && !s->verdict) {
 		post_chunks(s);
 		turn(s);
 	}
-	if (s->failed)
+	if (s->failed || s->gone)
 		return complain_dead(s);
 	if (s->done < s->file.bytes)
 		return EXIT_OK; /* the receiver has spoken before its time: see judge() */
@@ -129,7 +134,7 @@ static int transfer(struct sender *s)
 	if (weft_mail_send(&s->mail, last))
 		s->failed = WEFT_FLUSHED;
 	json_decref(last);
-	while (!s->verdict && !s->failed && weft_clock_now(NULL) < deadline)
+	while (!s->verdict && !s->failed && !s->gone && weft_clock_now(NULL) < deadline)
 		turn(s);
 	return s->verdict ? EXIT_OK : complain_dead(s);
 }

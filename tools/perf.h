@@ -30,7 +30,7 @@ struct perf_end { /* this side of a session */
 	size_t half_bytes;
 	uint32_t rkey, peer_rkey;
 	uint64_t outstanding, writes_done, failed;
-	bool dead;
+	bool dead, gone; /* gone: dead because the other program ended */
 	uint8_t why;     /* enum weft_status */
 	json_t *message; /* the last one that came */
 };

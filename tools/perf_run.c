@@ -69,6 +69,9 @@ void perf_turn(struct perf_end *end, uint64_t wait_ns)
 		end->outstanding--;
 		end->writes_done++;
 	}
+	/* Not before its last words have been taken. */
+	if (!n && !end->message && !end->dead && weft_session_gone(end->live, &end->session))
+		end->dead = end->gone = true;
 }
 
 json_t *perf_hear(struct perf_end *end, uint64_t limit_ns)

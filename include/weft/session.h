@@ -11,8 +11,9 @@
  * MRC has no connection manager: peers agree beforehand on queue pair numbers, first PSNs,
  * windows and addresses (Table 10-1 of the specification).  Here they do so over one short TCP
  * connection, three lines of JSON: offer, answer, go.  The client tries the peer's addresses on
- * all planes, so a dead plane does not keep two hosts from meeting; afterwards TCP is not needed
- * any more and the queue pairs live as long as any plane does.
+ * all planes, so a dead plane does not keep two hosts from meeting; afterwards nothing is sent
+ * over TCP any more and the queue pairs live as long as any plane does.  The connection stays open
+ * for one thing that MRC has no packet for: the kernel hangs up for a program that has ended.
  *
  * Time     Set-up blocks, up to the given limit.  Everything after it is the pump's.
  * Memory   Objects are opened and closed; app trees (jansson) belong to the session.
@@ -61,6 +62,8 @@ uint32_t weft_live_random(struct weft_live *live); /* for keys: from the operati
 
 struct weft_session {
 	uint32_t peer, pathset, n_qps;
+	int line; /* the TCP connection; valid while there are queue pairs */
+	uint64_t gone_at_ns;
 	struct weft_qp *qp[WEFT_SESSION_QPS_MAX];
 	uint32_t qpn[WEFT_SESSION_QPS_MAX];
 	char peer_host[32];
@@ -81,6 +84,9 @@ void weft_live_refuse(struct weft_meeting *meeting, const char *why);
 int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_port, uint32_t n_qps,
 	struct json_t *app, uint64_t limit_ns, struct weft_session *session, char *error,
 	size_t error_bytes);
+/* True: the peer's program has closed the session or has ended, however it did.  Cheap: asks the
+ * kernel every 50 ms.  False says nothing: the peer's host or every plane may be dead. */
+bool weft_session_gone(struct weft_live *live, struct weft_session *session);
 /* Closes the queue pairs at once: whoever wants an orderly end polls for it first. */
 void weft_session_close(struct weft_live *live, struct weft_session *session);
 

@@ -5,6 +5,11 @@
  * The server's queue pairs are in RTS before its answer leaves, the client's before its "go", so
  * neither end can receive what it is not ready for.  A server that does not hear "go" takes its
  * queue pairs back: a client that died between two lines leaves nothing behind.
+ *
+ * The line stays open, silent, to tell when the peer's program ends: an RDMA receiver sends nothing
+ * that a dead sender would fail to acknowledge, and would wait for ever.  Keepalives over the queue
+ * pair would find out too, after the whole retry budget.  What TCP thinks of the network (timeouts,
+ * unreachable hosts) is not asked for: planes die, and that is not the end of a session.
  */
 #include "live.h"
 
@@ -14,9 +19,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define LINE_LIMIT_NS UINT64_C(2000000000) /* for any one line of a peer that is there */
 #define NOBODY (-2) /* a client that knocked here and went in by another address */
+#define SILENT (-3)
+#define GONE_EVERY_NS UINT64_C(50000000)
 
 struct weft_meeting {
 	struct weft_live *live;
@@ -182,8 +190,10 @@ static int recv_offer(int fd, struct offer *offer, char *error, size_t bytes)
 		rc = offer_decode(line, offer, error, bytes);
 	else if (!line[0] && errno == ECONNRESET)
 		rc = NOBODY;
-	else
+	else {
+		rc = errno == ETIMEDOUT ? SILENT : -1;
 		snprintf(error, bytes, "peer's offer did not come: %s", strerror(errno));
+	}
 	free(line);
 	return rc;
 }
@@ -193,6 +203,19 @@ static void keep_peer(struct weft_live *live, struct weft_session *session, stru
 	snprintf(session->peer_host, sizeof(session->peer_host), "%s", peer->host);
 	session->app = json_incref(peer->app);
 	session->pathset = live->peers[session->peer].pathset;
+}
+
+bool weft_session_gone(struct weft_live *live, struct weft_session *session)
+{
+	uint64_t now = weft_pump_now(weft_live_pump(live));
+	char byte;
+
+	if (!session->n_qps || now < session->gone_at_ns + GONE_EVERY_NS)
+		return false;
+	session->gone_at_ns = now;
+	ssize_t n = recv(session->line, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return !n || (n < 0 && errno == ECONNRESET);
 }
 
 /* The opposite of keep_peer() and of what came before and after it. */
@@ -206,8 +229,10 @@ static void drop_peer(struct weft_live *live, struct weft_session *session)
 
 void weft_session_close(struct weft_live *live, struct weft_session *session)
 {
-	if (session->n_qps)
-		drop_peer(live, session);
+	if (!session->n_qps)
+		return;
+	line_close(session->line);
+	drop_peer(live, session);
 }
 
 /* ---- server ---- */
@@ -256,7 +281,8 @@ const struct json_t *weft_meeting_app(const struct weft_meeting *meeting)
 
 static void end_meeting(struct weft_meeting *meeting)
 {
-	line_close(meeting->fd);
+	if (meeting->fd >= 0)
+		line_close(meeting->fd);
 	offer_close(&meeting->offer);
 	free(meeting);
 }
@@ -306,6 +332,8 @@ int weft_live_answer(struct weft_meeting *meeting, struct json_t *app, struct we
 		weft_live_refuse(meeting, error);
 		return -1;
 	}
+	session->line = meeting->fd;
+	meeting->fd = -1;
 	end_meeting(meeting);
 	return 0;
 }
@@ -351,6 +379,8 @@ static int agree(struct weft_live *live, int fd, json_t *app, struct weft_sessio
 
 	if (heard == NOBODY)
 		snprintf(error, bytes, "peer hung up during set-up");
+	if (heard == SILENT)
+		snprintf(error, bytes, "peer does not answer; it may be busy with somebody else");
 	if (heard)
 		return -1;
 	if (peer.n_qps != session->n_qps) {
@@ -397,6 +427,9 @@ int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_por
 		close_qps(session);
 		rc = -1;
 	}
-	line_close(fd);
+	if (rc)
+		line_close(fd);
+	else
+		session->line = fd;
 	return rc;
 }

@@ -149,6 +149,36 @@ TEST(weft_live_connect__leaves_a_connection_that_costs_nothing_while_idle)
 	weft_live_close(live);
 }
 
+TEST(weft_session_gone__tells_that_the_other_end_has_closed)
+{
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+	json_t *app = json_pack("{s:s}", "want", "sink");
+	uint64_t end = weft_clock_now(NULL) + SECOND / 5;
+
+	REQUIRE(!weft_live_connect(
+		live, "127.0.0.1", PORT, 1, app, SECOND, &session, error, sizeof(error)));
+	while (weft_clock_now(NULL) < end) {
+		weft_pump_step(weft_live_pump(live), 1000000);
+		CHECK(!weft_session_gone(live, &session));
+	}
+	finish(&server, thread);
+	bool gone = false;
+
+	for (end = weft_clock_now(NULL) + SECOND; !gone && weft_clock_now(NULL) < end;) {
+		weft_pump_step(weft_live_pump(live), 1000000);
+		gone = weft_session_gone(live, &session);
+	}
+	CHECK(gone);
+	json_decref(app);
+	weft_session_close(live, &session);
+	weft_live_close(live);
+}
+
 TEST(weft_live_connect__tells_why_it_was_refused)
 {
 	struct server server;

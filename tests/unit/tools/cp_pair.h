@@ -18,7 +18,7 @@
 
 static char error[CP_TEXT_BYTES], folder[] = "/tmp/weft-cp-test-XXXXXX";
 static pid_t owner; /* of the folder: children leave it alone */
-static const struct cp_options options = { .json = true,
+static struct cp_options options = { .json = true,
 	.quiet = true,
 	.once = true,
 	.bin_ns = 1000000,

@@ -23,7 +23,7 @@ TEST(cp_serve__reports_bytes_over_time)
 }
 
 /* What had arrived is gone with it. */
-TEST(cp_serve__gives_a_silent_sender_up)
+static void lose_sender(int how)
 {
 	pid_t server = serve();
 	unsigned before = files_out();
@@ -35,14 +35,31 @@ TEST(cp_serve__gives_a_silent_sender_up)
 	pid_t sender = start_sending(at("in/huge"), "huge");
 
 	await_transfer(server);
+	kill(sender, how);
+	int rc = status_of(server);
+
 	kill(sender, SIGKILL);
 	status_of(sender);
-	int rc = status_of(server);
 
 	CHECK_EQ(rc, EXIT_FAILED);
 	CHECK_EQ(files_out(), before);
 	remove(at("in/huge"));
 	remove(at("out/huge"));
+}
+
+TEST(cp_serve__gives_a_silent_sender_up)
+{
+	lose_sender(SIGSTOP);
+}
+
+TEST(cp_serve__notices_that_the_sender_has_ended)
+{
+	uint64_t before = weft_clock_now(NULL);
+
+	options.silence_ns = UINT64_C(3600000000000);
+	lose_sender(SIGKILL);
+	options.silence_ns = SILENCE_NS;
+	CHECK(weft_clock_now(NULL) - before < UINT64_C(5000000000));
 }
 
 TEST(cp_serve__refuses_a_folder_that_is_not_there)
