@@ -8,16 +8,24 @@ static const char fabric[] = "name: t\nplanes: 2\nt0s: 2\nt1s: 2\nhosts: 4\nmtu:
 			     "host_links: {speed: 1Gb/s, delay: 0ns}\n"
 			     "core_links: {speed: 1Gb/s, delay: 0ns}\nbase_rtt: 250us\n";
 
+static char path[] = "/tmp/weft-live-test-XXXXXX";
+
+static void leave(void)
+{
+	unlink(path);
+}
+
 static const char *write_fabric(void)
 {
-	static char path[] = "/tmp/weft-live-test-XXXXXX";
 	static bool written;
 
 	if (written)
 		return path;
 	int fd = mkstemp(path);
 
-	REQUIRE(fd >= 0 && write(fd, fabric, sizeof(fabric) - 1) == sizeof(fabric) - 1);
+	REQUIRE(fd >= 0);
+	atexit(leave);
+	REQUIRE(write(fd, fabric, sizeof(fabric) - 1) == sizeof(fabric) - 1);
 	close(fd);
 	written = true;
 	return path;
