@@ -8,7 +8,7 @@
  */
 #include "verbs.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
 static const struct verb verbs[] = {
 	{ "cp", "copy a file to another host over all planes at once", cmd_cp },
@@ -22,5 +22,12 @@ static const struct verb verbs[] = {
 
 int main(int argc, char **argv)
 {
-	return verb_run("weft", "multipath reliable connections", verbs, argc, argv);
+	int rc = verb_run("weft", "multipath reliable connections", verbs, argc, argv);
+
+	/* A full disk shows when the last bytes go. */
+	if ((fflush(stdout) || ferror(stdout)) && rc == EXIT_OK) {
+		perror("weft: standard output");
+		rc = EXIT_FAILED;
+	}
+	return rc;
 }
