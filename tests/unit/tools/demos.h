@@ -22,9 +22,21 @@ static inline void leave_folder(void)
 	*demo_folder = 0;
 }
 
+static pid_t demo_owner; /* of the folder: children leave it alone */
+
+/* A test that fails half-way leaves nothing either. */
+static inline void leave_at_exit(void)
+{
+	if (getpid() == demo_owner)
+		leave_folder();
+}
+
 static inline const char *use_folder(void)
 {
 	if (!*demo_folder) {
+		if (!demo_owner)
+			atexit(leave_at_exit);
+		demo_owner = getpid();
 		snprintf(demo_folder, sizeof(demo_folder), "/tmp/weft-demo-test-XXXXXX");
 		REQUIRE(mkdtemp(demo_folder));
 	}
