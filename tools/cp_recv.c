@@ -69,8 +69,7 @@ static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, 
 	if (!tool || strcmp(tool, "cp"))
 		return fail(r, "the client is not weft cp");
 	if (!name || strlen(name) >= sizeof(r->path) || !is_printable(name) || size < 0 ||
-		chunk < 4096 || chunk > (1 << 30) ||
-		(uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
+		chunk < 4096 || chunk > (1 << 30) || (uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
 		return fail(r, "the client's request has a wrong name, size or chunk");
 	snprintf(r->path, sizeof(r->path), "%s", name);
 	*mode = (unsigned)json_integer_value(json_object_get(app, "mode"));
@@ -245,12 +244,14 @@ static void report(struct receiver *r, int rc)
 	cp_hex(r->work.digest, hex);
 	if (rc)
 		fprintf(stderr, "weft cp: %s: %s\n", r->path, r->error);
+	else if (!r->options->quiet && !ns) /* one arrival has no duration */
+		fprintf(stderr, "%s: %s from %s, sha256 %s\n", r->path,
+			human_bytes(bytes, r->file.bytes), r->session.peer_host, hex);
 	else if (!r->options->quiet)
 		fprintf(stderr, "%s: %s from %s in %s, %s, longest stall %.1f ms, sha256 %s\n",
 			r->path, human_bytes(bytes, r->file.bytes), r->session.peer_host,
 			human_ns(time, ns),
-			human_rate(rate,
-				ns ? (uint64_t)((double)r->file.bytes * 8e9 / (double)ns) : 0),
+			human_rate(rate, (uint64_t)((double)r->file.bytes * 8e9 / (double)ns)),
 			(double)r->series.stall.ns / 1e6, hex);
 	if (!r->options->json)
 		return;
