@@ -84,6 +84,8 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 	for (uint32_t p = 0; p < ep->config.ports; p++)
 		if (!(ep->ports_up >> p & 1) && set->planes_mask >> p & 1)
 			pathset_empty_plane(ep, index, p, ep->now);
+	if (set->planes_mask & ~ep->ports_up) /* a peer that is new to us cannot know */
+		probe_tell_ports(ep, index, ep->now);
 	return 0;
 }
 

@@ -114,6 +114,29 @@ TEST(port_up__a_plane_carries_data_only_when_both_ends_and_probes_agree)
 	world_close(&w);
 }
 
+TEST(weft_pathset_open__tells_a_new_peer_which_ports_are_down)
+{
+	struct world w = { .check = true, .fault = cables };
+	struct weft_config config;
+	struct weft_set_info info;
+
+	memset(&sky, 0, sizeof(sky));
+	sky.dead_ev = UINT32_MAX;
+	sky.dead_ports = 1u << 3;
+	sky.drop_status = 2;
+	world_config(&config);
+	world_open(&w, &config);
+	CHECK_EQ(weft_port_mark(w.end[0], 3, false, w.now), 0);
+	world_connect(&w, 64, 32, &weft_cc_nscc);
+	world_run_until(&w, w.now + 2000000);
+	CHECK_EQ(weft_set_info(w.end[1], w.set[1], &info), 0);
+	CHECK_EQ(info.peer_ports & 0xff, 0xf7);
+	world_write(&w, 1, 1, 0, 1 << 20);
+	world_run_until(&w, w.now + 2000000);
+	CHECK_EQ(weft_stats(w.end[1])->tx_rtx_pkts, 0); /* nothing went that way */
+	world_close(&w);
+}
+
 static struct weft_pkt next_status(struct world *w)
 {
 	struct weft_pkt pkt;
