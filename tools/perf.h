@@ -30,6 +30,8 @@ struct perf_end { /* this side of a session */
 	size_t half_bytes;
 	uint32_t rkey, peer_rkey;
 	uint64_t outstanding, writes_done, failed;
+	uint64_t silence_ns; /* a peer not heard for so long is dead; perf_open(): 30 s */
+	uint64_t heard_ns, heard_pkts;
 	bool dead, gone; /* gone: dead because the other program ended */
 	uint8_t why;     /* enum weft_status */
 	json_t *message; /* the last one that came */

@@ -14,11 +14,15 @@
 #include <string.h>
 
 #define TURN_NS 1000000 /* the longest wait of one turn */
+#define SILENCE_NS UINT64_C(30000000000)
 
 int perf_open(struct perf_end *end, struct weft_live *live, size_t half_bytes, char *error,
 	size_t error_bytes)
 {
-	*end = (struct perf_end){ .live = live, .half_bytes = half_bytes };
+	*end = (struct perf_end){ .live = live,
+		.half_bytes = half_bytes,
+		.silence_ns = SILENCE_NS,
+		.heard_ns = weft_clock_now(NULL) };
 	end->memory = aligned_alloc(4096, 2 * half_bytes);
 	if (!end->memory || weft_mail_open(&end->mail, live) ||
 		weft_region_add(weft_live_endpoint(live), 0, end->memory + half_bytes, half_bytes,
@@ -45,12 +49,28 @@ void perf_close(struct perf_end *end)
 	end->message = NULL;
 }
 
+/* Who only receives has no timer that would tell that the peer was killed. */
+static void listen_for_life(struct perf_end *end)
+{
+	uint64_t pkts = weft_live_port(end->live)->stats.rx_pkts;
+	uint64_t now = weft_pump_now(weft_live_pump(end->live));
+
+	if (pkts != end->heard_pkts) {
+		end->heard_pkts = pkts;
+		end->heard_ns = now;
+	} else if (!end->dead && now > end->heard_ns + end->silence_ns) {
+		end->dead = true;
+		end->why = WEFT_RETRY_EXCEEDED;
+	}
+}
+
 void perf_turn(struct perf_end *end, uint64_t wait_ns)
 {
 	struct weft_done done[32];
 	size_t n;
 
 	weft_pump_step(weft_live_pump(end->live), wait_ns);
+	listen_for_life(end);
 	n = weft_poll(weft_live_endpoint(end->live), 0, done, WEFT_COUNT(done));
 	for (size_t i = 0; i < n; i++) {
 		json_t *message;
