@@ -10,7 +10,7 @@ static uint64_t until(struct carrier *carrier, uint32_t want)
 {
 	uint64_t from = weft_clock_now(NULL);
 
-	while (carrier_read(carrier) != want && weft_clock_now(NULL) - from < 3000000000) {
+	while (carrier_read(carrier) != want && weft_clock_now(NULL) - from < 10000000000) {
 		struct pollfd wait = { .fd = carrier_fd(carrier), .events = POLLIN };
 
 		(void)poll(&wait, 1, 100);

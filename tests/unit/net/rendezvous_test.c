@@ -54,7 +54,7 @@ TEST(line_connect__gives_up_in_time)
 
 	CHECK_EQ(line_connect(addrs, 1, PORT + 1, in(SECOND / 10)), -1);
 	CHECK_EQ(line_connect(&addrs[2], 1, PORT + 1, in(SECOND / 10)), -1);
-	CHECK(weft_clock_now(NULL) - from < SECOND);
+	CHECK(weft_clock_now(NULL) - from < 10 * SECOND); /* TCP itself tries for minutes */
 }
 
 TEST(line_recv__does_not_wait_for_ever_nor_read_for_ever)

@@ -34,7 +34,7 @@ static struct weft_live *open_live(void)
 
 	weft_live_defaults(&config);
 	config.planes = "::1,127.0.0.1";
-	config.timeout_ms = 300;
+	config.timeout_ms = 1500; /* a busy machine may well not run the peer for a third of it */
 	config.rate_bps = rate_bps;
 	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
 	return live;

@@ -132,13 +132,13 @@ TEST(wait_for__returns_when_time_is_up_or_something_came)
 
 	a->ops->wait(a, 3000000);
 	took = weft_clock_now(NULL) - from;
-	CHECK(took >= 3000000 && took < 1000000000);
+	CHECK(took >= 3000000);
 	CHECK_EQ(know(a, 1, b), 0);
 	CHECK_EQ(know(b, 1, a), 0);
 	a->ops->tx(a, &out, 1);
 	from = weft_clock_now(NULL);
-	b->ops->wait(b, 1000000000);
-	CHECK(weft_clock_now(NULL) - from < 500000000);
+	b->ops->wait(b, 20000000000);
+	CHECK(weft_clock_now(NULL) - from < 10000000000);
 	CHECK_EQ(b->ops->rx(b, in, 1), 1);
 	a->ops->close(a);
 	b->ops->close(b);
@@ -163,10 +163,10 @@ TEST(carrier__a_link_that_goes_is_told_and_ends_a_wait)
 	uint64_t from = weft_clock_now(NULL);
 
 	/* The kernel tells other things about the link, too; each ends a wait. */
-	while (port->ops->carrier(port) == 3 && weft_clock_now(NULL) - from < 1500000000)
-		port->ops->wait(port, 2000000000);
+	while (port->ops->carrier(port) == 3 && weft_clock_now(NULL) - from < 10000000000)
+		port->ops->wait(port, 20000000000);
 	CHECK_EQ(port->ops->carrier(port), 1);
-	CHECK(weft_clock_now(NULL) - from < 1500000000);
+	CHECK(weft_clock_now(NULL) - from < 10000000000);
 	port->ops->close(port);
 	shell("ip link del p0");
 }
