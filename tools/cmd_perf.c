@@ -421,7 +421,8 @@ int cmd_perf(int argc, char **argv)
 		return EXIT_USAGE;
 	if (!a.has_size)
 		a.test.bytes = a.test.mode == PERF_LAT ? 8 : 65536;
-	live_hurry();
+	if (!a.test.spin)
+		live_hurry(); /* the kernel stops real-time threads that never sleep */
 	if (weft_live_open(&live, &a.live.config, error, sizeof(error)))
 		return fail(error);
 	rc = a.server ? client(&a, live) : serve(&a, live);

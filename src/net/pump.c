@@ -25,19 +25,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GATHER_NS 60000         /* long against a wake-up, short against any queue */
-#define BULK_BYTES_PER_MS 65536 /* half a Gb/s */
-#define INPUT_BURSTS 64         /* after a pause */
-#define LATE_NS 300000          /* that a pause is longer than */
+#define GATHER_NS 60000          /* long against a wake-up, short against a round trip */
+#define GATHER_FAST_NS 120000    /* where packets come faster than they can be woken for */
+#define BULK_BYTES_PER_MS 65536  /* half a Gb/s */
+#define FAST_BYTES_PER_MS 262144 /* two */
+#define INPUT_BURSTS 64          /* after a pause */
+#define LATE_NS 300000           /* that a pause is longer than */
 #define OUTPUT_BURSTS 4 /* per turn: enough to fill an idle NIC, few enough to hear the peer */
 
 struct weft_pump {
 	struct weft_pump_config config;
 	struct weft_pump_stats stats;
 	uint64_t now, expected_ns; /* when this turn began; when the next should, at the latest */
+	uint64_t gather_ns;        /* how long to sleep by time; 0: no bulk moves */
 	uint64_t bulk_since_ns, bulk_bytes; /* moved in the current millisecond */
 	bool owes;                          /* received, and not yet let the engine answer */
-	bool is_bulk, gathered;             /* so was the last one; slept since something moved */
+	bool gathered;                      /* slept by time since something moved */
 	uint32_t carrier;
 	struct weft_pkt pkts[WEFT_NET_BURST];
 	struct weft_place places[WEFT_NET_BURST];
@@ -147,8 +150,12 @@ static void note_bulk(struct weft_pump *p)
 	if (ns < 1000000)
 		return;
 	/* Who brings a clock of his own brings his own time, too. */
-	p->is_bulk = p->config.clock == weft_clock_now &&
-		     p->bulk_bytes >= ns / 1000000 * BULK_BYTES_PER_MS;
+	uint64_t bytes_per_ms =
+		p->config.clock == weft_clock_now ? p->bulk_bytes / (ns / 1000000) : 0;
+
+	p->gather_ns = bytes_per_ms < BULK_BYTES_PER_MS   ? 0
+		       : bytes_per_ms < FAST_BYTES_PER_MS ? GATHER_NS
+							  : GATHER_FAST_NS;
 	p->bulk_since_ns = p->now;
 	p->bulk_bytes = 0;
 }
@@ -157,9 +164,9 @@ static void note_bulk(struct weft_pump *p)
 static void wait_for(struct weft_pump *p, uint64_t wait_ns)
 {
 	p->stats.waits++;
-	if (p->is_bulk && !p->gathered) {
+	if (p->gather_ns && !p->gathered) {
 		p->gathered = true; /* one sleep by time, then one until something comes */
-		wait_ns = WEFT_MIN(wait_ns, (uint64_t)GATHER_NS);
+		wait_ns = WEFT_MIN(wait_ns, p->gather_ns);
 		p->expected_ns = p->now + wait_ns;
 		weft_clock_sleep(wait_ns);
 		return;
