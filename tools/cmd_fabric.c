@@ -157,6 +157,10 @@ static int paths(int argc, char **argv)
 	uint32_t src = find_host(topo, a.words[1]), dst = find_host(topo, a.words[2]);
 	if (src == WEFT_TOPO_NONE || dst == WEFT_TOPO_NONE)
 		goto out;
+	if (src == dst) {
+		fprintf(stderr, "from %s to itself no path leads over the fabric\n", a.words[1]);
+		goto out;
+	}
 	uint32_t total = weft_topo_paths(topo, src, dst);
 	uint32_t n = total > 64 && !a.all ? 64 : total, found = 0;
 	const struct weft_topo_shape *s = weft_topo_shape(topo);
