@@ -14,7 +14,7 @@
 #include <string.h>
 #include <weft/base.h>
 
-#define SPEED_MBPS 150 /* of a link, if we choose the file */
+#define SPEED_MBPS 120 /* of a link, if we choose the file */
 #define SPEED_QUICK_MBPS 60
 #define SPEED_MIN_MBPS 20    /* slower than this, a packet's own time becomes a stall */
 #define SPEED_MAX_MBPS 200   /* faster than this, two CPUs are busy */

@@ -18,7 +18,7 @@
 #include <weft/base.h>
 
 #define RUNS_MAX 1000
-#define SPEED_MBPS 150
+#define SPEED_MBPS 120
 #define GOOD_SHARE 0.90
 
 struct stalls_args {
