@@ -49,7 +49,8 @@ static void close_qps(struct weft_session *session)
 /* 1.5 x rate x round trip (UET Table 3-76), and never less than what keeps all planes busy. */
 static uint32_t max_cwnd_bytes(uint64_t rate_bps, uint32_t rtt_ns)
 {
-	uint64_t bytes = rate_bps / 8 * rtt_ns / 1000000000 * 3 / 2;
+	/* In this order 100 Tb/s and a second still fit. */
+	uint64_t bytes = rate_bps / 8000 * rtt_ns / 1000000 * 3 / 2;
 
 	return (uint32_t)WEFT_MIN(WEFT_MAX(bytes, (uint64_t)65536), (uint64_t)1 << 30);
 }
