@@ -81,9 +81,10 @@ static char *at(const char *path)
 	return text;
 }
 
-/* Receives one file in a child, its report in out.json. */
-static inline pid_t serve(void)
+/* Receives one file (or any number) in a child, its report in recv.json. */
+static inline pid_t serve_some(bool once)
 {
+	struct cp_options some = options;
 	pid_t child;
 
 	enter();
@@ -95,10 +96,16 @@ static inline pid_t serve(void)
 		_exit(98);
 	if (!freopen(at("recv.json"), "w", stdout))
 		_exit(99);
-	int rc = cp_serve(open_live(), &options, PORT, at("out"));
+	some.once = once;
+	int rc = cp_serve(open_live(), &some, PORT, at("out"));
 
 	fflush(stdout);
 	_exit(rc);
+}
+
+static inline pid_t serve(void)
+{
+	return serve_some(true);
 }
 
 static inline int status_of(pid_t child)

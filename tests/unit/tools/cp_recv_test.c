@@ -62,6 +62,36 @@ TEST(cp_serve__notices_that_the_sender_has_ended)
 	CHECK(weft_clock_now(NULL) - before < UINT64_C(5000000000));
 }
 
+TEST(cp_serve__has_time_for_the_next_when_one_was_killed)
+{
+	pid_t server = serve_some(false);
+	unsigned before = files_out();
+	char command[300];
+
+	snprintf(command, sizeof(command), "truncate -s 40M %s", at("in/huge"));
+	REQUIRE(!system(command));
+	rate_bps = 200000000;
+	for (unsigned i = 0; i < 2; i++) {
+		pid_t sender = start_sending(at("in/huge"), "huge");
+
+		await_transfer(server);
+		kill(sender, SIGKILL);
+		status_of(sender);
+	}
+	/* It may find the server still waiting for the one before. */
+	int rc = EXIT_FAILED;
+
+	for (unsigned i = 0; i < 5 && rc; i++)
+		rc = send_file(at("in/big"), "next");
+	CHECK_EQ(rc, EXIT_OK);
+	CHECK(same("in/big", "out/next"));
+	CHECK_EQ(files_out(), before + 1);
+	kill(server, SIGKILL);
+	status_of(server);
+	remove(at("in/huge"));
+	remove(at("out/next"));
+}
+
 TEST(cp_serve__refuses_a_folder_that_is_not_there)
 {
 	enter();
