@@ -333,10 +333,13 @@ static void keep(struct keeper *k)
 	}
 }
 
-static void report(int fd, const char *text)
+/* False: whoever waited for it has been killed or interrupted. */
+static bool report(int fd, const char *text)
 {
-	(void)!write(fd, text, strlen(text) + 1);
+	bool heard = write(fd, text, strlen(text) + 1) > 0;
+
 	(void)close(fd);
+	return heard;
 }
 
 void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_options *options,
@@ -351,14 +354,13 @@ void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_
 	(void)signal(SIGPIPE, SIG_IGN);
 	bool ok = open_sockets(&keeper) && become_root(&keeper) &&
 		  world_open(&keeper.world, topo, options->rate_bps, options->offloads);
-	if (ok) {
-		report(ready_fd, "");
+	if (ok && report(ready_fd, "")) {
 		keep(&keeper);
 		end_inside(&keeper);
 	}
 	state_remove(name);
 	if (!ok) /* whoever reads this may try again at once */
-		report(ready_fd, keeper.world.error);
+		(void)report(ready_fd, keeper.world.error);
 	world_close(&keeper.world);
 	(void)close(lock_fd);
 	/* Clients that wait for the end see it when this process has really gone. */

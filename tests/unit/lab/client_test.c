@@ -35,6 +35,32 @@ static void clear_folder(void)
 	CHECK(!rmdir(folder)); /* nothing of the lab is left in it */
 }
 
+TEST(weft_lab_up__leaves_nothing_when_it_is_killed)
+{
+	struct weft_lab_options options = { .fabric = file, .rate_bps = WEFT_LAB_RATE_NONE };
+	char names[4][WEFT_TOPO_NAME_BYTES], state[96], lock[128];
+	int status = 0;
+
+	use_folder(TWO_PLANES);
+	snprintf(state, sizeof(state), "%s/weft", folder);
+	snprintf(lock, sizeof(lock), "%s/two/lock", state);
+	pid_t child = fork();
+
+	if (!child)
+		_exit(weft_lab_up(&options, error, sizeof(error)) ? 1 : 0);
+	for (int i = 0; i < 2000 && access(lock, F_OK); i++) /* until it has begun */
+		poll(NULL, 0, 1);
+	kill(child, SIGKILL);
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK(WIFSIGNALED(status));
+	for (int i = 0; i < 500 && !access(state, F_OK); i++) {
+		poll(NULL, 0, 10);
+		(void)weft_lab_list(names, 4); /* sweeps what no keeper holds */
+	}
+	CHECK(access(state, F_OK));
+	clear_folder();
+}
+
 TEST(weft_lab_up__opens_lists_and_goes_down)
 {
 	struct weft_lab_options options = { .name = "two" };
