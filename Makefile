@@ -5,9 +5,9 @@ CTEST_ARGS ?=
 PRESETS ?= dev asan fuzz
 SHELL := /bin/bash
 
-# $(call build,PRESET): a compiler's words are shown only where it has something to say.
+# $(call build,PRESET[,--target X]): a compiler's words are shown only where it has something to say.
 build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
-	cmake --build build/$(1) -j$(JOBS) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }
+	cmake --build build/$(1) -j$(JOBS) $(2) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }
 
 .PHONY: all packages test demo bench format clean
 
@@ -29,7 +29,11 @@ test: packages
 	ctest -j$(JOBS) --output-on-failure $(CTEST_ARGS) </dev/null 2>&1 | tee ../test.log; \
 	result=$$?; grep 'tests passed' ../test.log; exit $$result
 
-demo: all
+# Only what it needs: of the rest are hundreds of tests and benchmarks.
+demo: packages
+	@mkdir -p build
+	@$(call build,release,--target weft_program)
+	@ln -sfn release/weft build/weft
 	build/weft demo
 
 bench: all
