@@ -6,9 +6,11 @@
 #include "live_args.h"
 #include "verbs.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct cp_args {
 	struct live_args live;
@@ -89,6 +91,17 @@ static int send_to(struct weft_live *live, const struct cp_args *a)
 	return cp_send(live, &a->options, a->live.tcp_port, a->file, host, name);
 }
 
+/* Files are mapped, so one that shrinks under our hands is told by a signal, in any thread. */
+static void on_bus_error(int signal)
+{
+	static const char text[] =
+		"weft cp: the file became shorter, or its disk failed, while it was copied\n";
+
+	(void)signal;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(EXIT_FAILED);
+}
+
 int cmd_cp(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &live_argp, 0, NULL, 0 }, { 0 } };
@@ -110,6 +123,7 @@ int cmd_cp(int argc, char **argv)
 	weft_live_defaults(&a.live.config);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
+	(void)signal(SIGBUS, on_bus_error);
 	live_hurry();
 	if (weft_live_open(&live, &a.live.config, error, sizeof(error))) {
 		fprintf(stderr, "weft cp: %s\n", error);

@@ -93,6 +93,22 @@ wait
 [ "$(ls -A "$dir/out")" = "$(printf 'fine\none\ntwo')" ] || fault "left behind: $(ls -A "$dir/out")"
 [ ! -e "$dir/escaped" ] || fault "escaped"
 
+# A file that shrinks while it is copied: a message, and nothing kept.
+cp "$dir/in/big" "$dir/in/shrinks"
+serve 20005
+server=$!
+"$weft" lab run h0 -- "$weft" cp -q -p 20005 "$dir/in/shrinks" h2:shrunk 2>"$dir/in.20005" &
+sender=$!
+for _ in $(seq 500); do
+	grep -qs "$dir/in/shrinks" /proc/[0-9]*/maps && break
+	sleep 0.01
+done
+truncate -s 1000 "$dir/in/shrinks"
+wait $sender && fault "shrinking: the sender did not notice"
+grep -q "became shorter" "$dir/in.20005" || fault "shrinking: $(cat "$dir/in.20005")"
+wait $server && fault "shrinking: the receiver did not notice"
+[ ! -e "$dir/out/shrunk" ] || fault "shrinking: half a file was kept"
+
 # Measuring, over the same planes.
 "$weft" lab run h2 -- "$weft" perf --once 2>/dev/null &
 sleep 0.5
