@@ -6,7 +6,7 @@
 #
 # Offloads are off, as weft lab leaves them: a veth with checksum offload hides what NICs show.
 set -u
-weft=$WEFT_BUILD/weft
+weft=$(realpath "$WEFT_BUILD")/weft # the trap goes elsewhere
 dir=$(mktemp -d)
 export WEFT_LABS=$dir/labs
 mkdir "$dir/labs" "$dir/in" "$dir/out"

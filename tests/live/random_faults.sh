@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # random_faults.sh [RUNS [SEED]]: a file arrives identical under random faults.  In the tests five
-# runs; the claim in README is of twenty.  A failed run prints its seed and its faults.
+# runs; `weft demo soak` does twenty.  A failed run prints its seed and its faults.
 set -eu
 unshare -n true 2>/dev/null || unshare -Urn true 2>/dev/null || exit 77
 folder=$(mktemp -d)
