@@ -25,12 +25,16 @@ extern const unsigned char demo_report_html[]; /* demo_report.html, embedded by 
 
 /* ---- tables ---- */
 
+/* Without one empty bin, two arrivals were less than two bins apart. */
 static void add_ms(struct table *table, const struct term *term, uint64_t ns)
 {
 	double ms = (double)ns / 1e6;
 
-	table_add(table, "%s%.*f%s", term_on(term, ms > 20 ? TERM_RED : TERM_PLAIN),
-		ms < 10 ? 1 : 0, ms, ms > 20 ? term_off(term) : "");
+	if (!ns)
+		table_add(table, "<%u", (unsigned)(2 * DEMO_BIN_NS / 1000000));
+	else
+		table_add(table, "%s%.*f%s", term_on(term, ms > 20 ? TERM_RED : TERM_PLAIN),
+			ms < 10 ? 1 : 0, ms, ms > 20 ? term_off(term) : "");
 }
 
 static void faults_table(const struct demo *demo, const struct demo_run runs[], unsigned n)

@@ -19,7 +19,7 @@
 
 #define RUNS_MAX 1000
 #define SPEED_MBPS 120
-#define GOOD_SHARE 0.90
+#define GOOD_SHARE 1.0
 
 struct stalls_args {
 	const char *folder;
@@ -74,6 +74,15 @@ static double to_ms(uint64_t ns)
 	return (double)ns / 1e6;
 }
 
+/* No empty bin at all: shorter than two of them. */
+static void add_stall(struct table *table, uint64_t ns)
+{
+	if (ns)
+		table_add(table, "%.1f", to_ms(ns));
+	else
+		table_add(table, "<%u", (unsigned)(2 * DEMO_BIN_NS / 1000000));
+}
+
 static void print_deaths(
 	const struct term *term, const struct demo_plan *plan, struct death *deaths, unsigned runs)
 {
@@ -96,10 +105,10 @@ static void print_deaths(
 			kept += all[r].before_bps > 0 ? all[r].during_bps / all[r].before_bps : 0;
 		}
 		table_add(&table, "%s", plan->faults[i]->name);
-		table_add(&table, "%.2f", to_ms(all[runs / 2].stall.ns));
-		table_add(&table, "%.2f", to_ms(all[runs - 1].stall.ns));
-		table_add(&table, "%.2f", to_ms(all[runs - 1].machine_ns));
-		table_add(&table, "%.2f", to_ms(blameless));
+		add_stall(&table, all[runs / 2].stall.ns);
+		add_stall(&table, all[runs - 1].stall.ns);
+		table_add(&table, "%.1f", to_ms(all[runs - 1].machine_ns));
+		add_stall(&table, blameless);
 		table_add(&table, "%.1f %%", 100 * kept / runs);
 	}
 	table_print(&table, term);
