@@ -5,12 +5,15 @@
  * Sending, it reads the file in order, hashing; the pump sends only what it has passed, so a page
  * that must come from the disk stalls this thread and not acknowledgements.  Receiving, it has
  * pages made ready ahead of the arriving bytes (a first touch of a page costs more than its copy)
- * and hashes behind the last chunk that is complete in order.  Its priority is that of any program:
- * the pump has its own (live_hurry), and one that is lower still would, on a busy machine, become
- * the speed of the copy, since nothing is sent that it has not passed.
+ * and hashes behind the last chunk that is complete in order.
+ *
+ * Its priority is right below the pump's.  As an ordinary thread it would, on a busy machine,
+ * become the speed of the copy, since nothing is sent that it has not passed.
  */
 #include "cp.h"
+#include "live_args.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,6 +48,7 @@ static void *run(void *arg)
 	struct cp_work *work = arg;
 	uint64_t hashed = 0;
 
+	live_hurry_second();
 	while (hashed < work->file->bytes && !atomic_load(&work->stop)) {
 		uint64_t ready = work->receiving
 					 ? atomic_load_explicit(&work->ready, memory_order_acquire)
@@ -58,6 +62,8 @@ static void *run(void *arg)
 		}
 		uint64_t to = WEFT_MIN(ready, hashed + PIECE_BYTES);
 
+		if (!work->receiving)
+			(void)readahead(work->file->fd, (off64_t)to, PIECE_BYTES);
 		hash_piece(work, hashed, to);
 		hashed = to;
 	}

@@ -59,13 +59,23 @@ uint64_t arg_number(
 	return (uint64_t)value << shift;
 }
 
+static int be_real_time(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+
+	return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+}
+
 void live_hurry(void)
 {
-	struct sched_param param = { .sched_priority = 1 };
-
 	/* Niceness would count within this terminal's group of processes only (autogroups). */
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
+	if (be_real_time(2))
 		(void)setpriority(PRIO_PROCESS, 0, -15);
+}
+
+void live_hurry_second(void)
+{
+	(void)be_real_time(1);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -22,5 +22,7 @@ uint64_t arg_number(
 /* Asks for the machine's attention: a pump that is not run is a network that stands still.  Only
  * root gets it; everybody else is served in turn. */
 void live_hurry(void);
+/* The same for a thread that the pump depends on: next to it, never before it. */
+void live_hurry_second(void);
 
 #endif
