@@ -14,6 +14,9 @@
  * Received packets are answered one turn later, unless more come in between: whoever runs the pump
  * looks at what arrived first, and his answer leaves in one system call with the engine's.
  *
+ * A wake-up costs more than a packet, so while bulk moves the pump sleeps a little by time before
+ * it sleeps until something comes, as network drivers moderate interrupts (decisions/051).
+ *
  * What lay in the sockets while this machine ran somebody else is read before timers may fire:
  * otherwise every pause of our own would look like a silent peer.
  *
@@ -38,7 +41,7 @@ struct weft_pump {
 	struct weft_pump_stats stats;
 	uint64_t now, expected_ns; /* when this turn began; when the next should, at the latest */
 	uint64_t gather_ns;        /* how long to sleep by time; 0: no bulk moves */
-	uint64_t bulk_since_ns, bulk_bytes; /* moved in the current millisecond */
+	uint64_t bulk_since_ns, bulk_before; /* begin of this millisecond; moved until then */
 	bool owes;                          /* received, and not yet let the engine answer */
 	bool gathered;                      /* slept by time since something moved */
 	uint32_t carrier;
@@ -110,7 +113,6 @@ static size_t receive(struct weft_pump *p)
 		memcpy(place->to, place->from, place->len_bytes);
 		placed_bytes += place->len_bytes;
 	}
-	p->bulk_bytes += placed_bytes;
 	if (placed_bytes) {
 		p->stats.placed_bytes += placed_bytes;
 		p->stats.placed_at_ns = p->now;
@@ -133,9 +135,6 @@ static size_t send_bursts(struct weft_pump *p)
 
 		if (n)
 			port->ops->tx(port, p->pkts, n);
-		for (size_t k = 0; k < n; k++)
-			p->bulk_bytes +=
-				weft_op_is_write(p->pkts[k].op) ? p->pkts[k].w.len_bytes : 0;
 		sent += n;
 		if (n < max || !max)
 			break;
@@ -145,19 +144,22 @@ static size_t send_bursts(struct weft_pump *p)
 
 static void note_bulk(struct weft_pump *p)
 {
+	const struct weft_counters *count = weft_stats(p->config.ep);
+	uint64_t moved = count->tx_data_bytes + count->rx_data_bytes;
 	uint64_t ns = p->now - p->bulk_since_ns;
 
 	if (ns < 1000000)
 		return;
 	/* Who brings a clock of his own brings his own time, too. */
 	uint64_t bytes_per_ms =
-		p->config.clock == weft_clock_now ? p->bulk_bytes / (ns / 1000000) : 0;
+		p->config.clock == weft_clock_now ?
+			(moved - p->bulk_before) / (ns / 1000000) : 0;
 
 	p->gather_ns = bytes_per_ms < BULK_BYTES_PER_MS   ? 0
 		       : bytes_per_ms < FAST_BYTES_PER_MS ? GATHER_NS
 							  : GATHER_FAST_NS;
 	p->bulk_since_ns = p->now;
-	p->bulk_bytes = 0;
+	p->bulk_before = moved;
 }
 
 /* Sleeps until there is something to do, or enough; expected_ns: when the next turn should be. */
