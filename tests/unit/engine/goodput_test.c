@@ -145,7 +145,7 @@ TEST(goodput__a_cut_window_does_not_wait_for_the_tail_timer)
 		keep_busy(&w, &id);
 		world_step(&w);
 	}
-	CHECK(w.longest_gap_ns < 3 * config.base_rtt_ns);
+	CHECK(w.longest_gap_ns < 2 * config.base_rtt_ns);
 	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
 	world_close(&w);
 }

@@ -4,6 +4,8 @@
 #define SILENCE_NS UINT64_C(2000000000)
 #include "cp_pair.h"
 
+#include <fcntl.h>
+
 TEST(cp_serve__reports_bytes_over_time)
 {
 	pid_t server = serve();
@@ -45,6 +47,31 @@ static void lose_sender(int how)
 	CHECK_EQ(files_out(), before);
 	remove(at("in/huge"));
 	remove(at("out/huge"));
+}
+
+/* A byte that changes between being hashed and being sent: only the digest can tell. */
+TEST(cp_serve__keeps_nothing_whose_digest_is_another)
+{
+	pid_t server = serve();
+	unsigned before = files_out();
+	char command[300];
+
+	snprintf(command, sizeof(command), "truncate -s 20M %s", at("in/moving"));
+	REQUIRE(!system(command));
+	rate_bps = 200000000;
+	pid_t sender = start_sending(at("in/moving"), "moving");
+	int fd = open(at("in/moving"), O_WRONLY), rc = 0;
+
+	REQUIRE(fd >= 0);
+	for (uint8_t turn = 1; !waitpid(sender, &rc, WNOHANG); turn++) {
+		CHECK_EQ(pwrite(fd, &turn, 1, 15 << 20), 1);
+		usleep(200);
+	}
+	close(fd);
+	CHECK(WIFEXITED(rc) && WEXITSTATUS(rc) == EXIT_FAILED);
+	CHECK_EQ(status_of(server), EXIT_FAILED);
+	CHECK_EQ(files_out(), before);
+	remove(at("in/moving"));
 }
 
 TEST(cp_serve__gives_a_silent_sender_up)
