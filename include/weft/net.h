@@ -57,8 +57,8 @@ struct weft_port {
 };
 
 /*
- * Every member required.  To add one: src/net/port/NAME.c with a `const struct weft_port_ops
- * weft_port_NAME`, and one line in weft_port_all[] (src/net/port/table.c).
+ * Every member required.  To add one: src/net/port/NAME.c with a table of these and a function
+ * that opens it from a configuration of its own, as weft_udp_open() does.
  */
 struct weft_port_ops {
 	const char *name;

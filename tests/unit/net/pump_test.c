@@ -254,3 +254,86 @@ TEST(weft_pump_step__a_small_window_out_of_order_never_waits_for_a_probe)
 	expect_same(&pair);
 	pair_close(&pair);
 }
+
+/* A port that has so many full bursts lying in its sockets, all from strangers. */
+struct backlog {
+	struct weft_port port;
+	unsigned bursts;
+};
+
+static size_t backlog_rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
+{
+	struct backlog *backlog = (struct backlog *)port;
+
+	if (!backlog->bursts)
+		return 0;
+	backlog->bursts--;
+	memset(pkts, 0, max * sizeof(*pkts));
+	for (size_t i = 0; i < max; i++)
+		pkts[i].op = WEFT_OP_WRITE_ONLY;
+	return max;
+}
+
+static void backlog_tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+{
+	(void)port;
+	(void)pkts;
+	(void)n;
+}
+
+static uint32_t backlog_room(struct weft_port *port, size_t *max)
+{
+	(void)port;
+	(void)max;
+	return 0;
+}
+
+static uint32_t backlog_carrier(struct weft_port *port)
+{
+	return (1u << port->planes) - 1;
+}
+
+static void backlog_wait(struct weft_port *port, uint64_t max_ns)
+{
+	(void)port;
+	(void)max_ns;
+}
+
+static uint64_t read_clock(void *arg)
+{
+	return *(const uint64_t *)arg;
+}
+
+TEST(weft_pump_step__reads_all_that_lay_waiting_after_a_pause_of_its_own)
+{
+	static const struct weft_port_ops ops = { .name = "backlog",
+		.rx = backlog_rx,
+		.tx = backlog_tx,
+		.room = backlog_room,
+		.carrier = backlog_carrier,
+		.wait = backlog_wait };
+	struct backlog backlog = { .port = { .ops = &ops, .planes = 8 } };
+	struct weft_config config;
+	struct weft_pump *pump;
+	struct weft_endpoint *ep;
+	uint64_t now = MS;
+
+	weft_config_default(&config);
+	void *block = aligned_alloc(64, WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64));
+
+	REQUIRE(!weft_endpoint_init(&ep, block, &config));
+	struct weft_pump_config pump_config = {
+		.ep = ep, .port = &backlog.port, .clock = read_clock, .clock_arg = &now
+	};
+	REQUIRE(!weft_pump_open(&pump, &pump_config));
+	CHECK_EQ(weft_pump_step(pump, MS), 0);
+	backlog.bursts = 3;
+	now += MS; /* woken in time: one burst a turn, so that the peer hears of us */
+	CHECK_EQ(weft_pump_step(pump, MS), WEFT_NET_BURST);
+	backlog.bursts = 5;
+	now += 20 * MS;
+	CHECK_EQ(weft_pump_step(pump, MS), 5 * WEFT_NET_BURST);
+	CHECK_EQ(backlog.bursts, 0);
+	weft_pump_close(pump);
+	free(block);
+}
