@@ -18,9 +18,10 @@ fault() { echo "$1"; faults=1; }
 
 # serve PORT: receives one file in the background; its log is out.PORT
 serve() {
+	rm -f "$dir/out.$1" # the last server's words would pass for this one's
 	"$weft" lab run h2 -- "$weft" cp --serve "$dir/out" --once -p "$1" 2>"$dir/out.$1" &
 	for _ in $(seq 100); do
-		grep -q "receives into" "$dir/out.$1" && return
+		grep -qs "receives into" "$dir/out.$1" && return
 		sleep 0.05
 	done
 	fault "no server on port $1"
@@ -34,8 +35,12 @@ send() {
 # copy WHAT: all of it arrives
 copy() {
 	serve 20000
-	send 20000 big || fault "$1: the sender failed: $(cat "$dir/in.20000")"
-	wait $! || fault "$1: the receiver failed: $(cat "$dir/out.20000")"
+	local server=$!
+	send 20000 big || {
+		fault "$1: the sender failed: $(cat "$dir/in.20000")"
+		kill $server
+	}
+	wait $server || fault "$1: the receiver failed: $(cat "$dir/out.20000")"
 	cmp -s "$dir/in/big" "$dir/out/big" || fault "$1: the file differs"
 	rm -f "$dir/out/big"
 }
