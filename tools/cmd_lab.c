@@ -32,7 +32,7 @@ struct arguments {
 	uint32_t way;
 };
 
-enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR };
+enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC };
 
 /* "1.5Gb/s": value and unit; false: neither. */
 static bool read_unit(
@@ -96,6 +96,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_OFFLOADS:
 		a->up.offloads = true;
 		return 0;
+	case OPTION_FABRIC:
+		if (!weft_lab_switches_find(arg, &a->up.switches))
+			argp_error(state, "--fabric %s: wants kernel, soft or xdp", arg);
+		return 0;
 	case OPTION_JSON:
 		a->json = true;
 		return 0;
@@ -131,6 +135,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_option up_options[] = {
 	{ "name", 'n', "NAME", 0, "what to call it (default: the fabric's name)", 0 },
 	{ "rate", 'r', "RATE", 0, "rate of every link, 1Gb/s, or none (default: the file's)", 0 },
+	{ "fabric", OPTION_FABRIC, "KIND", 0, "who forwards: kernel (default), soft or xdp", 0 },
 	{ "offloads", OPTION_OFFLOADS, NULL, 0, "leave checksum and segmentation offload on", 0 },
 	{ 0 },
 };
@@ -307,9 +312,10 @@ static int status_json(struct weft_lab *lab)
 				      "age_s", (double)faults[i].age_ns / 1e9, "for_s",
 				      (double)faults[i].for_ns / 1e9));
 	}
-	json_t *root = json_pack("{s:s, s:s, s:i, s:o, s:o}", "lab", weft_lab_name(lab), "fabric",
-		weft_lab_fabric(lab), "keeper_pid", weft_lab_keeper_pid(lab), "faults", list,
-		"links", links_json(lab));
+	json_t *root = json_pack("{s:s, s:s, s:s, s:i, s:o, s:o}", "lab", weft_lab_name(lab),
+		"fabric", weft_lab_fabric(lab), "switches",
+		weft_lab_switches_name(weft_lab_switches(lab)), "keeper_pid",
+		weft_lab_keeper_pid(lab), "faults", list, "links", links_json(lab));
 	bool ok = root && !json_dumpf(root, stdout, JSON_INDENT(1));
 	printf("\n");
 	json_decref(root);
@@ -378,8 +384,9 @@ static int status(int argc, char **argv)
 		result = status_json(lab);
 	} else {
 		term_open(&term, stdout);
-		printf("lab %s, keeper %d, fabric %s\n", weft_lab_name(lab),
-			weft_lab_keeper_pid(lab), weft_lab_fabric(lab));
+		printf("lab %s, keeper %d, %s switches, fabric %s\n", weft_lab_name(lab),
+			weft_lab_keeper_pid(lab), weft_lab_switches_name(weft_lab_switches(lab)),
+			weft_lab_fabric(lab));
 		print_faults(lab, &term);
 		print_links(lab, &term);
 	}

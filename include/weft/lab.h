@@ -30,11 +30,23 @@ extern "C" {
 
 struct weft_lab;
 
+/* Who forwards.  The fabric file, the faults and the counters are the same for all. */
+enum weft_lab_switches {
+	WEFT_LAB_SWITCHES_DEFAULT,
+	WEFT_LAB_SWITCHES_KERNEL, /* a namespace per switch, seg6local routes */
+	WEFT_LAB_SWITCHES_SOFT,   /* all switches in one process: <weft/switchd.h> */
+	WEFT_LAB_SWITCHES_XDP,    /* a namespace per switch, our XDP program on its ports */
+	WEFT_LAB_SWITCHES_COUNT,
+};
+const char *weft_lab_switches_name(enum weft_lab_switches switches); /* "kernel" */
+bool weft_lab_switches_find(const char *name, enum weft_lab_switches *switches);
+
 struct weft_lab_options {
 	const char *fabric; /* file */
 	const char *name;   /* NULL: the fabric's */
 	uint64_t rate_bps;  /* of every link; 0: as the file says; WEFT_LAB_RATE_NONE: unshaped */
 	bool offloads;      /* leave checksum and segmentation offload on: not what a NIC emits */
+	enum weft_lab_switches switches;
 };
 
 /* Returns once the fabric forwards.  A lab of that name must not be up. */
@@ -51,6 +63,7 @@ size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n);
 const char *weft_lab_name(const struct weft_lab *lab);
 const char *weft_lab_fabric(const struct weft_lab *lab); /* path of the lab's copy of the file */
 const struct weft_topo *weft_lab_topo(const struct weft_lab *lab);
+enum weft_lab_switches weft_lab_switches(const struct weft_lab *lab); /* never DEFAULT */
 int weft_lab_keeper_pid(const struct weft_lab *lab);
 
 /*

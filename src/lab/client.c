@@ -26,6 +26,7 @@
 
 struct weft_lab {
 	int fd, keeper_pid;
+	enum weft_lab_switches switches;
 	struct weft_topo *topo;
 	char name[WEFT_TOPO_NAME_BYTES];
 	char fabric[STATE_PATH_BYTES];
@@ -248,6 +249,7 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 		weft_topo_open(&lab->topo, lab->fabric, error, error_bytes))
 		goto failed;
 	lab->keeper_pid = (int)reply.n;
+	lab->switches = (enum weft_lab_switches)reply.switches;
 	*out = lab;
 	return 0;
 failed:
@@ -293,6 +295,11 @@ const char *weft_lab_fabric(const struct weft_lab *lab)
 const struct weft_topo *weft_lab_topo(const struct weft_lab *lab)
 {
 	return lab->topo;
+}
+
+enum weft_lab_switches weft_lab_switches(const struct weft_lab *lab)
+{
+	return lab->switches;
 }
 
 int weft_lab_keeper_pid(const struct weft_lab *lab)

@@ -231,6 +231,7 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 	switch ((enum lab_op)request->op) {
 	case LAB_HELLO:
 		reply.n = (uint32_t)getpid();
+		reply.switches = k->world.switches;
 		break;
 	case LAB_DOWN:
 		k->done = true;
@@ -353,7 +354,7 @@ void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	bool ok = open_sockets(&keeper) && become_root(&keeper) &&
-		  world_open(&keeper.world, topo, options->rate_bps, options->offloads);
+		  world_open(&keeper.world, topo, options);
 	if (ok && report(ready_fd, "")) {
 		keep(&keeper);
 		end_inside(&keeper);

@@ -93,13 +93,15 @@ struct world {
 	uint32_t n_nodes;
 	uint64_t rate_bps;
 	bool offloads;
+	enum weft_lab_switches switches;                   /* never DEFAULT */
 	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX]; /* age_ns: when it began */
 	uint32_t n_faults, next_id;
 	char error[ERROR_BYTES];
 };
 
 /* Takes over topo.  False: world->error; world_close is due in any case. */
-bool world_open(struct world *world, struct weft_topo *topo, uint64_t rate_bps, bool offloads);
+bool world_open(
+	struct world *world, struct weft_topo *topo, const struct weft_lab_options *options);
 void world_close(struct world *world);
 bool world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool world_enter(struct world *world, uint32_t node);   /* this thread into the node's namespace */
@@ -112,6 +114,10 @@ void port_name(const struct world *world, uint32_t node, uint32_t port, char nam
 void table_write(struct world *world, uint32_t node, struct batch *batch);
 void table_remove(struct world *world, uint32_t node, struct batch *batch);
 void neighbour_write(struct world *world, uint32_t node, uint32_t port, struct batch *batch);
+
+/* ---- switches.c ---- */
+
+enum weft_lab_switches switches_choose(const struct weft_lab_options *options);
 
 /* ---- fault.c: from the list of faults to the state of every port ---- */
 
@@ -147,7 +153,7 @@ bool state_name_ok(const char *name);
 
 enum lab_op { LAB_HELLO, LAB_DOWN, LAB_ENTER, LAB_FAULT, LAB_UNDO, LAB_FAULTS, LAB_STATS };
 
-#define LAB_PROTOCOL 0x5745464c01u
+#define LAB_PROTOCOL 0x5745464c02u
 
 struct lab_request {
 	uint64_t protocol;
@@ -157,7 +163,7 @@ struct lab_request {
 
 struct lab_reply { /* LAB_FAULTS: n faults follow */
 	int32_t result;
-	uint32_t n;
+	uint32_t n, switches;
 	char text[ERROR_BYTES];
 	struct weft_lab_end_stats ends[2];
 };

@@ -356,11 +356,17 @@ static void raise_fd_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-bool world_open(struct world *world, struct weft_topo *topo, uint64_t rate_bps, bool offloads)
+bool world_open(struct world *world, struct weft_topo *topo, const struct weft_lab_options *options)
 {
 	uint32_t nodes = weft_topo_shape(topo)->nodes;
 
-	*world = (struct world){ .topo = topo, .rate_bps = rate_bps, .offloads = offloads };
+	*world = (struct world){ .topo = topo,
+		.rate_bps = options->rate_bps,
+		.offloads = options->offloads,
+		.switches = switches_choose(options) };
+	if (world->switches != WEFT_LAB_SWITCHES_KERNEL)
+		return world_fail(world, "no lab with %s switches in this version, only kernel",
+			weft_lab_switches_name(world->switches));
 	if (nodes > WEFT_LAB_NODES_MAX)
 		return world_fail(world,
 			"%u hosts and switches are too many for one machine, "

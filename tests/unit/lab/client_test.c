@@ -71,6 +71,7 @@ TEST(weft_lab_up__opens_lists_and_goes_down)
 	options.fabric = file;
 	CHECK_STR(weft_lab_name(lab), "two");
 	CHECK_EQ(weft_topo_shape(weft_lab_topo(lab))->planes, 2);
+	CHECK_EQ(weft_lab_switches(lab), WEFT_LAB_SWITCHES_KERNEL);
 	CHECK(!access(weft_lab_fabric(lab), R_OK));
 	CHECK_EQ(weft_lab_list(names, 4), 1);
 	CHECK_EQ(weft_lab_up(&options, error, sizeof(error)), -1);

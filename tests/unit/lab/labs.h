@@ -67,8 +67,11 @@ static inline struct weft_topo *read_fabric(const char *text)
 
 static inline void build(struct world *world, const char *text, uint64_t rate_bps)
 {
+	const struct weft_lab_options options = { .rate_bps = rate_bps,
+		.switches = WEFT_LAB_SWITCHES_KERNEL };
+
 	need_root_here();
-	if (world_open(world, read_fabric(text), rate_bps, false))
+	if (world_open(world, read_fabric(text), &options))
 		return;
 	CHECK_FAIL("%s", world->error);
 	longjmp(check_leave, 1);

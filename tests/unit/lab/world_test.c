@@ -152,11 +152,12 @@ TEST(world_open__makes_senders_wait_at_the_rate)
 
 TEST(world_open__refuses_what_one_machine_cannot_hold)
 {
+	const struct weft_lab_options options = { .switches = WEFT_LAB_SWITCHES_KERNEL };
 	struct world world;
 
 	CHECK(!world_open(&world,
-		read_fabric("name: big\nplanes: 8\nt0s: 512\nt1s: 256\nhosts: 131072\n"), 0,
-		false));
+		read_fabric("name: big\nplanes: 8\nt0s: 512\nt1s: 256\nhosts: 131072\n"),
+		&options));
 	CHECK_STR(world.error, "137216 hosts and switches are too many for one machine, "
 			       "allowed: 1024");
 	world_close(&world);
