@@ -189,6 +189,33 @@ function(_weft_embed var)
 	set(${var} "${sources}" PARENT_SCOPE)
 endfunction()
 
+# weft_bpf(ROOM/FILE)
+# Compiles src/ROOM/FILE.bpf.c for the kernel and puts the object into the room: the bytes
+# FILE_bpf_o, FILE_bpf_o_bytes of them.  It has a unit test as any source has: FILE.bpf_test.c.
+function(weft_bpf path)
+	get_filename_component(name ${path} NAME)
+	string(REGEX REPLACE "/.*" "" room ${path})
+	set(source src/${path}.bpf.c)
+	set(object ${CMAKE_BINARY_DIR}/bpf/${path}.bpf.o)
+	_weft_note(bpf ${room} "" "" ${source})
+	find_program(WEFT_CLANG clang REQUIRED)
+	get_filename_component(folder ${object} DIRECTORY)
+	file(MAKE_DIRECTORY ${folder})
+	# Debian keeps <asm/*.h> in a folder per architecture, which clang forgets for this target.
+	add_custom_command(OUTPUT ${object} VERBATIM
+		COMMAND ${WEFT_CLANG} -target bpf -O2 -g -std=gnu11 -Wall -Wextra -Wshadow -Werror
+			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
+			-I${CMAKE_SOURCE_DIR}/src/${room}
+			-MMD -MF ${object}.d -MT ${object}
+			-c ${CMAKE_SOURCE_DIR}/${source} -o ${object}
+		DEPENDS ${source} DEPFILE ${object}.d)
+	add_custom_command(OUTPUT ${object}.c VERBATIM
+		COMMAND ${CMAKE_COMMAND} -DIN=${object} -DOUT=${object}.c
+			-P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+		DEPENDS ${object} cmake/embed.cmake)
+	target_sources(${room} PRIVATE ${object}.c)
+endfunction()
+
 # weft_kit("rooms" WORD...)
 # What the programs share: the library "tools" from tools/, with its tests in tests/unit/tools.
 # A page, NAME.html, becomes the string NAME_html.
