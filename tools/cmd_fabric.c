@@ -105,7 +105,12 @@ static int show(int argc, char **argv)
 		s->hosts_per_t0 > far ? "one T0" : "different T0s");
 	printf("  MTU %" PRIu32 ", UDP port %u, base RTT %s\n", s->mtu_bytes, s->udp_port,
 		human_ns(rtt, s->base_rtt_ns));
-	printf("  uSID        2 bits type, %u plane, %u index\n", s->plane_bits, s->index_bits);
+	if (s->behavior == WEFT_USID_UA)
+		printf("  uSID        uA: 3 bits type, %u plane, %u port\n", s->plane_bits,
+			s->index_bits - 1);
+	else
+		printf("  uSID        uN: 2 bits type, %u plane, %u index\n", s->plane_bits,
+			s->index_bits);
 	weft_topo_close(topo);
 	return EXIT_OK;
 }
@@ -195,6 +200,7 @@ static void add_route(const struct weft_topo *topo, uint32_t node, const struct 
 {
 	static const char *const kinds[] = {
 		[WEFT_ROUTE_END] = "own uSID: shift",
+		[WEFT_ROUTE_UA] = "own link's uSID: shift",
 		[WEFT_ROUTE_LOCAL] = "deliver",
 		[WEFT_ROUTE_USID] = "next uSID",
 		[WEFT_ROUTE_HOST] = "host address",

@@ -20,19 +20,20 @@
 #include <unistd.h>
 
 #define PERCENT_PPM 10000
+#define SIDS_MAX 1024
 
 struct arguments {
 	const char *name, *words[2];
 	unsigned n, wanted, wanted_max;
 	char **command; /* of run: what follows the host */
 	struct weft_lab_options up;
-	bool json;
+	bool json, sids;
 	uint64_t for_ns;
 	double percent;
 	uint32_t way;
 };
 
-enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC };
+enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC, OPTION_SIDS };
 
 /* "1.5Gb/s": value and unit; false: neither. */
 static bool read_unit(
@@ -96,6 +97,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_OFFLOADS:
 		a->up.offloads = true;
 		return 0;
+	case OPTION_SIDS:
+		a->sids = true;
+		return 0;
 	case OPTION_FABRIC:
 		if (!weft_lab_switches_find(arg, &a->up.switches))
 			argp_error(state, "--fabric %s: wants kernel, soft or xdp", arg);
@@ -143,6 +147,7 @@ static const struct argp_option name_options[] = { OPTION_NAME, { 0 } };
 static const struct argp_option status_options[] = {
 	OPTION_NAME,
 	{ "json", OPTION_JSON, NULL, 0, "for programs", 0 },
+	{ "sids", OPTION_SIDS, NULL, 0, "packets that each switch steered, by its own uSIDs", 0 },
 	{ 0 },
 };
 static const struct argp_option fault_options[] = {
@@ -295,7 +300,50 @@ static json_t *links_json(struct weft_lab *lab)
 	return links;
 }
 
-static int status_json(struct weft_lab *lab)
+/* The link that a uA leads over; a uN leads to its switch. */
+static const char *sid_name(
+	const struct weft_topo *topo, uint32_t node, uint16_t usid, char name[WEFT_TOPO_NAME_BYTES])
+{
+	struct weft_route route;
+
+	weft_topo_node_name(topo, node, name, WEFT_TOPO_NAME_BYTES);
+	for (uint32_t i = 0; weft_topo_route(topo, node, i, &route); i++) {
+		if (route.kind != WEFT_ROUTE_UA || (route.prefix[4] << 8 | route.prefix[5]) != usid)
+			continue;
+		weft_topo_link_name(topo, weft_topo_port_link(topo, node, route.port), name,
+			WEFT_TOPO_NAME_BYTES);
+		break;
+	}
+	return name;
+}
+
+static json_t *sids_json(struct weft_lab *lab)
+{
+	const struct weft_topo *topo = weft_lab_topo(lab);
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	json_t *all = json_array();
+
+	for (uint32_t node = s->hosts; node < s->nodes; node++) {
+		struct weft_lab_sid sids[SIDS_MAX];
+		char error[512], name[2][WEFT_TOPO_NAME_BYTES], usid[8];
+		int n = weft_lab_sids(lab, node, sids, SIDS_MAX, error, sizeof(error));
+
+		weft_topo_node_name(topo, node, name[0], sizeof(name[0]));
+		for (int i = 0; i < n; i++) {
+			snprintf(usid, sizeof(usid), "%04x", sids[i].usid);
+			json_array_append_new(all,
+				json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I}", "switch", name[0],
+					"usid", usid, "behavior", sids[i].is_ua ? "uA" : "uN", "to",
+					sid_name(topo, node, sids[i].usid, name[1]), "packets",
+					(json_int_t)sids[i].packets, "bytes",
+					(json_int_t)sids[i].bytes, "errors",
+					(json_int_t)sids[i].errors));
+		}
+	}
+	return all;
+}
+
+static int status_json(struct weft_lab *lab, bool sids)
 {
 	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX];
 	const struct weft_topo *topo = weft_lab_topo(lab);
@@ -316,6 +364,8 @@ static int status_json(struct weft_lab *lab)
 		"fabric", weft_lab_fabric(lab), "switches",
 		weft_lab_switches_name(weft_lab_switches(lab)), "keeper_pid",
 		weft_lab_keeper_pid(lab), "faults", list, "links", links_json(lab));
+	if (root && sids)
+		json_object_set_new(root, "sids", sids_json(lab));
 	bool ok = root && !json_dumpf(root, stdout, JSON_INDENT(1));
 	printf("\n");
 	json_decref(root);
@@ -367,6 +417,34 @@ static void print_links(struct weft_lab *lab, const struct term *term)
 	table_print(&table, term);
 }
 
+static void print_sids(struct weft_lab *lab, const struct term *term)
+{
+	static const char *const heads[] = { "switch", "uSID", "", "to", "packets", "errors" };
+	const struct weft_topo *topo = weft_lab_topo(lab);
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	struct table table;
+
+	table_begin(&table, "llllrr");
+	for (size_t i = 0; i < 6; i++)
+		table_add(&table, "%s", heads[i]);
+	for (uint32_t node = s->hosts; node < s->nodes; node++) {
+		struct weft_lab_sid sids[SIDS_MAX];
+		char error[512], name[WEFT_TOPO_NAME_BYTES], counts[2][HUMAN_MAX];
+		int n = weft_lab_sids(lab, node, sids, SIDS_MAX, error, sizeof(error));
+
+		for (int i = 0; i < n; i++) {
+			weft_topo_node_name(topo, node, name, sizeof(name));
+			table_add(&table, "%s", name);
+			table_add(&table, "%04x", sids[i].usid);
+			table_add(&table, "%s", sids[i].is_ua ? "uA" : "uN");
+			table_add(&table, "%s", sid_name(topo, node, sids[i].usid, name));
+			table_add(&table, "%s", human_count(counts[0], sids[i].packets));
+			table_add(&table, "%s", human_count(counts[1], sids[i].errors));
+		}
+	}
+	table_print(&table, term);
+}
+
 static int status(int argc, char **argv)
 {
 	struct arguments a;
@@ -381,14 +459,17 @@ static int status(int argc, char **argv)
 	if (weft_lab_open(&lab, a.name, error, sizeof(error)))
 		return tell(error);
 	if (a.json) {
-		result = status_json(lab);
+		result = status_json(lab, a.sids);
 	} else {
 		term_open(&term, stdout);
 		printf("lab %s, keeper %d, %s switches, fabric %s\n", weft_lab_name(lab),
 			weft_lab_keeper_pid(lab), weft_lab_switches_name(weft_lab_switches(lab)),
 			weft_lab_fabric(lab));
 		print_faults(lab, &term);
-		print_links(lab, &term);
+		if (a.sids)
+			print_sids(lab, &term);
+		else
+			print_links(lab, &term);
 	}
 	weft_lab_close(lab);
 	return result;

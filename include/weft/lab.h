@@ -128,6 +128,20 @@ struct weft_lab_end_stats { /* what the kernel counts at one end of a link */
 /* ends[0]: the lower one. */
 int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end_stats ends[2]);
 
+/*
+ * Packets that a switch steered by its own uSIDs: its uN, or the uAs of its ports.  Counted since
+ * its table was last written, which the end of some faults does; what a port's queue then drops is
+ * included.  At most n; how many, or -1 with error (a host has none).
+ */
+struct weft_lab_sid {
+	uint64_t packets, bytes; /* bytes of IPv6 packets */
+	uint64_t errors;         /* that could not go on, like a carrier with nothing behind */
+	uint16_t usid;
+	bool is_ua;
+};
+int weft_lab_sids(struct weft_lab *lab, uint32_t node, struct weft_lab_sid sids[], size_t n,
+	char *error, size_t error_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -39,6 +39,9 @@ extern "C" {
 
 struct weft_topo;
 
+/* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
+enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
+
 struct weft_topo_shape {
 	char name[WEFT_TOPO_NAME_BYTES];
 	uint32_t planes;
@@ -53,7 +56,9 @@ struct weft_topo_shape {
 	uint32_t switch_queue_bytes;           /* of one switch egress port */
 	uint32_t base_rtt_ns;                  /* of the longest path, from the file or computed */
 	uint16_t udp_port;
-	uint8_t plane_bits, index_bits; /* of a uSID; type, plane, index fill 16 */
+	enum weft_usid_behavior behavior;
+	uint8_t plane_bits, index_bits; /* of a uSID; type, plane, index fill 16.  A uA's type has
+					 * a bit more and its index, the port, one less */
 };
 
 /* 0, or -1 with one line in error.  _text: `name` stands for the file in messages. */
@@ -94,7 +99,8 @@ size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, u
 
 /*
  * The uSID carrier: block | T0 | T1 | T0' | dst | EV high | EV low, or block | T0 | dst | EV
- * below one T0.  False (addr untouched): this EV names no path of the pair.
+ * below one T0.  With uA each switch's link to the next stands in its place; the switch itself is
+ * not named.  False (addr untouched): this EV names no path of the pair.
  */
 bool weft_topo_usid(
 	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint8_t addr[16]);
@@ -159,7 +165,8 @@ uint32_t weft_topo_link_find(const struct weft_topo *topo, const char *name); /*
  */
 enum weft_route_kind {
 	WEFT_ROUTE_NONE,  /* the place of a missing cable's entry: skip it */
-	WEFT_ROUTE_END,   /* switch: own uSID; shift the carrier by 16 bits and look up again */
+	WEFT_ROUTE_END,   /* switch: own uSID (uN); shift the carrier by 16 bits, look up again */
+	WEFT_ROUTE_UA,    /* switch: own link's uSID; shift the carrier by 16 bits, leave by port */
 	WEFT_ROUTE_LOCAL, /* host: deliver here */
 	WEFT_ROUTE_USID,  /* the next uSID's link */
 	WEFT_ROUTE_HOST,  /* host addresses, for traffic that is not source routed (TCP) */
@@ -173,6 +180,14 @@ struct weft_route {
 			       * those, ports without a cabled link do not count */
 };
 
+/*
+ * A switch's entries in the words of <weft/fabric.h>; its uSIDs all have prefix_bits 48, and the
+ * uSID is bytes 4 and 5 of the prefix.  (A host's USID may be shorter, and not of whole bytes.)
+ *   END   weft_switch_sid_add     WEFT_HOP_UN
+ *   UA    weft_switch_sid_add     WEFT_HOP_UA, port
+ *   USID  weft_switch_sid_add     WEFT_HOP_PORT, port
+ *   HOST  weft_switch_prefix_add  WEFT_HOP_PORT, port; where ports > 1: WEFT_HOP_HASH
+ */
 bool weft_topo_route(
 	const struct weft_topo *topo, uint32_t node, uint32_t i, struct weft_route *route);
 

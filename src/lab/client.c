@@ -386,3 +386,14 @@ int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end
 	memcpy(ends, reply.ends, sizeof(reply.ends));
 	return 0;
 }
+
+int weft_lab_sids(struct weft_lab *lab, uint32_t node, struct weft_lab_sid sids[], size_t n,
+	char *error, size_t error_bytes)
+{
+	struct lab_request request = { .protocol = LAB_PROTOCOL, .op = LAB_SIDS, .arg = node };
+	struct lab_reply reply;
+
+	if (ask(lab, &request, &reply, sids, n * sizeof(*sids), NULL, error, error_bytes))
+		return -1;
+	return (int)WEFT_MIN((size_t)reply.n, n);
+}

@@ -29,6 +29,7 @@
 
 #define CLIENTS_MAX 64
 #define KILL_WAIT_MS 500
+#define SIDS_MAX 4096
 
 struct keeper {
 	struct world world;
@@ -209,6 +210,23 @@ static void reply_faults(struct keeper *k, int client, struct lab_reply *reply)
 	send_reply(client, reply, faults, reply->n * sizeof(*faults), NULL, 0);
 }
 
+static void reply_sids(struct keeper *k, int client, uint32_t node, struct lab_reply *reply)
+{
+	static struct weft_lab_sid sids[SIDS_MAX];
+	const struct weft_topo_shape *s = weft_topo_shape(k->world.topo);
+	int n = -1;
+
+	if (node < s->hosts || node >= s->nodes)
+		world_fail(&k->world, "uSIDs: no switch number %u", node);
+	else if ((n = sids_read(&k->world.nodes[node].netlink, sids, SIDS_MAX)) < 0)
+		world_fail(&k->world, "uSIDs: %s", strerror(errno));
+	reply->n = n < 0 ? 0 : (uint32_t)n;
+	reply->result = n < 0 ? -1 : 0;
+	if (n < 0)
+		memcpy(reply->text, k->world.error, sizeof(reply->text));
+	send_reply(client, reply, sids, reply->n * sizeof(*sids), NULL, 0);
+}
+
 static void reply_enter(struct keeper *k, int client, uint32_t node, struct lab_reply *reply)
 {
 	int fds[2] = { -1, k->user_ns_fd };
@@ -247,6 +265,9 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 		break;
 	case LAB_FAULTS:
 		reply_faults(k, client, &reply);
+		return;
+	case LAB_SIDS:
+		reply_sids(k, client, request->arg, &reply);
 		return;
 	case LAB_STATS:
 		ok = read_stats(k, request->arg, &reply);

@@ -53,22 +53,29 @@ void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6]);
 void request_shaper(struct batch *batch, int ifindex, uint64_t rate_bps, uint32_t frame_bytes,
 	uint32_t queue_bytes);
 
-enum route_form { ROUTE_GATEWAY, ROUTE_LOCAL, ROUTE_END, ROUTE_BLACKHOLE };
+enum route_form { ROUTE_GATEWAY, ROUTE_LOCAL, ROUTE_END, ROUTE_END_X, ROUTE_BLACKHOLE };
 
 struct route_request {
 	enum route_form form;
 	const struct weft_route *route;
 	const uint8_t *source; /* preferred source address, or NULL */
-	const int *ifindexes;  /* of ROUTE_GATEWAY: n > 1 shares flows between them */
+	/* Of ROUTE_GATEWAY: n > 1 shares flows between them.  Of ROUTE_END_X: where to leave. */
+	const int *ifindexes;
 	uint32_t n;
 };
 void request_route(struct batch *batch, const struct route_request *request);
+void request_next_hop(struct batch *batch, int ifindex); /* ROUTE_END_X through it needs this */
 void request_route_gone(struct batch *batch, const struct weft_route *route);
 /* Counters and state of an interface; false: errno. */
 bool request_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats);
 
 /* The queue's part of them, untouched where there is none; false: errno. */
 bool request_queue_stats(struct netlink *netlink, int ifindex, struct weft_lab_end_stats *stats);
+
+/* ---- sids.c ---- */
+
+/* The uSIDs of a switch, at most n, with what the kernel has counted; how many, or -1: errno. */
+int sids_read(struct netlink *netlink, struct weft_lab_sid sids[], size_t n);
 
 /* ---- world.c: the fabric, built ---- */
 
@@ -151,7 +158,16 @@ bool state_name_ok(const char *name);
 
 /* ---- keeper.c ---- */
 
-enum lab_op { LAB_HELLO, LAB_DOWN, LAB_ENTER, LAB_FAULT, LAB_UNDO, LAB_FAULTS, LAB_STATS };
+enum lab_op {
+	LAB_HELLO,
+	LAB_DOWN,
+	LAB_ENTER,
+	LAB_FAULT,
+	LAB_UNDO,
+	LAB_FAULTS,
+	LAB_STATS,
+	LAB_SIDS
+};
 
 #define LAB_PROTOCOL 0x5745464c02u
 
@@ -161,7 +177,7 @@ struct lab_request {
 	struct weft_lab_fault fault;
 };
 
-struct lab_reply { /* LAB_FAULTS: n faults follow */
+struct lab_reply { /* LAB_FAULTS, LAB_SIDS: n of them follow */
 	int32_t result;
 	uint32_t n, switches;
 	char text[ERROR_BYTES];

@@ -6,7 +6,10 @@
  * resolved: no delay for the first packet, none after a link comes back.
  *
  * The own uSID's route hangs on a veth pair of its own inside the switch: a route on "lo" is
- * taken by the kernel but answers "no route", and one on a real port dies with that port.
+ * taken by the kernel but answers "no route", and one on a real port dies with that port.  A
+ * link's uSID hangs on its port and may die with it.  End.X looks its next hop up like any address,
+ * so each port has one of its own with a route, through the port, to the gateway: a link-local next
+ * hop would need a routed link-local prefix, and a kernel that can be told the interface with it.
  */
 #include "local.h"
 
@@ -23,6 +26,16 @@
 #include <string.h>
 
 static const uint8_t gateway[16] = { 0xfe, 0x80, [15] = 1 };
+
+/* What End.X calls the neighbour behind a port: an address that nothing outside the switch has. */
+static void next_hop(int ifindex, uint8_t address[16])
+{
+	memset(address, 0, 16);
+	address[0] = 0xfd;
+	memset(address + 1, 0xff, 7);
+	address[14] = (uint8_t)(ifindex >> 8);
+	address[15] = (uint8_t)ifindex;
+}
 
 static void put_end(struct nlmsghdr *h, const struct veth_end *end, uint32_t mtu_bytes)
 {
@@ -140,16 +153,36 @@ static struct rtmsg *put_route(struct nlmsghdr *h, const struct weft_route *rout
 	return r;
 }
 
-static void put_end_action(struct nlmsghdr *h)
+/* The three that exist must all be asked for. */
+static void put_counters(struct nlmsghdr *h)
+{
+	struct nlattr *counters = mnl_attr_nest_start(h, SEG6_LOCAL_COUNTERS);
+
+	mnl_attr_put_u64(h, SEG6_LOCAL_CNT_PACKETS, 0);
+	mnl_attr_put_u64(h, SEG6_LOCAL_CNT_BYTES, 0);
+	mnl_attr_put_u64(h, SEG6_LOCAL_CNT_ERRORS, 0);
+	mnl_attr_nest_end(h, counters);
+}
+
+/* oif 0: End, which looks up what comes next; else End.X, which leaves there. */
+static void put_end_action(struct nlmsghdr *h, int oif)
 {
 	mnl_attr_put_u16(h, RTA_ENCAP_TYPE, LWTUNNEL_ENCAP_SEG6_LOCAL);
 	struct nlattr *encap = mnl_attr_nest_start(h, RTA_ENCAP);
-	mnl_attr_put_u32(h, SEG6_LOCAL_ACTION, SEG6_LOCAL_ACTION_END);
+	mnl_attr_put_u32(
+		h, SEG6_LOCAL_ACTION, oif ? SEG6_LOCAL_ACTION_END_X : SEG6_LOCAL_ACTION_END);
+	if (oif) {
+		uint8_t address[16];
+
+		next_hop(oif, address);
+		mnl_attr_put(h, SEG6_LOCAL_NH6, sizeof(address), address);
+	}
 	struct nlattr *flavors = mnl_attr_nest_start(h, SEG6_LOCAL_FLAVORS);
 	mnl_attr_put_u32(h, SEG6_LOCAL_FLV_OPERATION, 1u << SEG6_LOCAL_FLV_OP_NEXT_CSID);
 	mnl_attr_put_u8(h, SEG6_LOCAL_FLV_LCBLOCK_BITS, 32);
 	mnl_attr_put_u8(h, SEG6_LOCAL_FLV_LCNODE_FN_BITS, 16);
 	mnl_attr_nest_end(h, flavors);
+	put_counters(h);
 	mnl_attr_nest_end(h, encap);
 }
 
@@ -174,8 +207,8 @@ static void put_gateways(struct nlmsghdr *h, const struct route_request *request
 
 void request_route(struct batch *batch, const struct route_request *request)
 {
-	static const char *const whats[] = { "new route", "new local route", "new seg6local route",
-		"new blackhole route" };
+	static const char *const whats[] = { "new route", "new local route", "new seg6local End",
+		"new seg6local End.X", "new blackhole route" };
 	struct nlmsghdr *h =
 		batch_add(batch, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE, whats[request->form]);
 	struct rtmsg *r = put_route(h, request->route);
@@ -187,7 +220,8 @@ void request_route(struct batch *batch, const struct route_request *request)
 		mnl_attr_put_u32(h, RTA_OIF, (uint32_t)request->ifindexes[0]);
 		break;
 	case ROUTE_END:
-		put_end_action(h);
+	case ROUTE_END_X:
+		put_end_action(h, request->form == ROUTE_END_X ? request->ifindexes[0] : 0);
 		mnl_attr_put_u32(h, RTA_OIF, (uint32_t)request->ifindexes[0]);
 		break;
 	case ROUTE_BLACKHOLE:
@@ -199,6 +233,17 @@ void request_route(struct batch *batch, const struct route_request *request)
 	}
 	if (request->source)
 		mnl_attr_put(h, RTA_PREFSRC, 16, request->source);
+}
+
+void request_next_hop(struct batch *batch, int ifindex)
+{
+	struct weft_route route = { .kind = WEFT_ROUTE_HOST, .prefix_bits = 128 };
+	struct route_request request = {
+		.form = ROUTE_GATEWAY, .route = &route, .ifindexes = &ifindex, .n = 1
+	};
+
+	next_hop(ifindex, route.prefix);
+	request_route(batch, &request);
 }
 
 void request_route_gone(struct batch *batch, const struct weft_route *route)

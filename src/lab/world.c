@@ -151,15 +151,18 @@ void table_write(struct world *world, uint32_t node, struct batch *batch)
 			request.form = ROUTE_END;
 			ifindexes[0] = SID_IFINDEX;
 			break;
+		case WEFT_ROUTE_UA:
 		case WEFT_ROUTE_USID:
 		case WEFT_ROUTE_HOST:
 			request.n = usable_ports(world, node, &route, ifindexes);
-			request.form = ROUTE_GATEWAY;
-			if (route.kind == WEFT_ROUTE_USID &&
+			request.form = route.kind == WEFT_ROUTE_UA ? ROUTE_END_X : ROUTE_GATEWAY;
+			if (route.kind != WEFT_ROUTE_HOST &&
 				world->nodes[node].now[route.port].hole)
 				request.form = ROUTE_BLACKHOLE;
 			else if (!request.n)
 				continue;
+			if (request.form == ROUTE_END_X)
+				request_next_hop(batch, ifindexes[0]);
 			if (is_host) {
 				weft_topo_host_addr(world->topo, node, route.port, source);
 				request.source = source;

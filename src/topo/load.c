@@ -25,7 +25,7 @@
 struct raw {
 	struct field_value name, planes, t0s, t1s, parallel, hosts, hosts_per_t0, mtu, udp_port;
 	struct field_value base_rtt, host_speed, host_delay, core_speed, core_delay, queue, radix;
-	struct field_value block, plane_bits, host_prefix, overrides;
+	struct field_value block, plane_bits, behavior, host_prefix, overrides;
 };
 
 static const struct raw defaults = {
@@ -38,6 +38,7 @@ static const struct raw defaults = {
 	.core_speed = { .number = UINT64_C(100000000000) },
 	.core_delay = { .number = 500 },
 	.queue = { .number = 1000000 },
+	.behavior = { .text = "uN" },
 	.host_prefix = { .text = "fd57:6566::/32" },
 };
 
@@ -61,6 +62,7 @@ static const struct field switch_fields[] = {
 static const struct field usid_fields[] = {
 	{ "block", FIELD_NODE, UNIT_COUNT, 0, 0, AT(block), NULL },
 	{ "plane_bits", FIELD_NUMBER, UNIT_COUNT, 0, 4, AT(plane_bits), NULL },
+	{ "behavior", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(behavior), NULL },
 	{ 0 },
 };
 static const struct field root_fields[] = {
@@ -282,6 +284,23 @@ static bool check_plan(struct document *doc, const struct weft_topo *topo, const
 	return true;
 }
 
+/* Links are numbered by the ports of their switch, with one bit less. */
+static bool check_link_plan(
+	struct document *doc, const struct weft_topo *topo, const struct raw *raw)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t numbers = 1u << (s->index_bits - 1);
+	uint32_t t0_ports = s->hosts_per_t0 + s->uplinks, t1_ports = s->t0s * s->parallel;
+
+	if (s->behavior != WEFT_USID_UA || (t0_ports <= numbers && t1_ports <= numbers))
+		return true;
+	return document_fail(doc, raw->behavior.line, "usid.behavior",
+		"uA gives each of a T%d's %" PRIu32
+		" ports a uSID, %u index bits are enough for %" PRIu32,
+		t0_ports <= numbers, t0_ports <= numbers ? t1_ports : t0_ports, s->index_bits - 1u,
+		numbers);
+}
+
 static bool check_radix(struct document *doc, const struct weft_topo *topo, const struct raw *raw)
 {
 	const struct weft_topo_shape *s = &topo->shape;
@@ -320,7 +339,8 @@ static bool check_counts(struct document *doc, struct weft_topo *topo, const str
 		return document_fail(
 			doc, 1, "", "%" PRIu64 " links, allowed: up to %u", links, LINKS_MAX);
 	s->links = (uint32_t)links;
-	return check_plan(doc, topo, raw) && check_radix(doc, topo, raw);
+	return check_plan(doc, topo, raw) && check_link_plan(doc, topo, raw) &&
+	       check_radix(doc, topo, raw);
 }
 
 /* Propagation there and back, one full packet stored and forwarded there, a small one back. */
@@ -332,6 +352,18 @@ static uint64_t longest_rtt_ns(
 
 	return 4 * host_delay + (is_two_tier ? 4 * core_delay : 0) + 2 * bits / s->host_bps +
 	       (is_two_tier ? 2 * bits / s->core_bps : 0);
+}
+
+static bool read_behavior(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+{
+	bool is_ua = !strcmp(raw->behavior.text, "uA");
+
+	if (!is_ua && strcmp(raw->behavior.text, "uN"))
+		return document_fail(doc, raw->behavior.line, "usid.behavior",
+			"'%s' is none, allowed: uN (a uSID per switch) and uA (one per link)",
+			raw->behavior.text);
+	topo->shape.behavior = is_ua ? WEFT_USID_UA : WEFT_USID_UN;
+	return true;
 }
 
 static bool fill_shape(struct document *doc, struct weft_topo *topo, const struct raw *raw)
@@ -365,7 +397,7 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 			UINT32_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
 	return read_hosts(doc, topo, raw) && read_blocks(doc, topo, raw) &&
-	       check_counts(doc, topo, raw);
+	       read_behavior(doc, topo, raw) && check_counts(doc, topo, raw);
 }
 
 struct raw_override {

@@ -76,6 +76,8 @@ uint32_t downlinks(const struct weft_topo *topo, uint32_t t0); /* hosts below, o
 uint16_t usid_t0(const struct weft_topo *topo, uint32_t plane, uint32_t index);
 uint16_t usid_t1(const struct weft_topo *topo, uint32_t plane, uint32_t index);
 uint16_t usid_host(const struct weft_topo *topo, uint32_t plane, uint32_t downlink);
+#define USID_LINK_BITS 3u /* that say "link" and no more, in front of the plane */
+uint16_t usid_link(const struct weft_topo *topo, uint32_t plane, uint32_t port); /* port's uA */
 void addr_put32(uint8_t *at, uint32_t value);
 void addr_put16(uint8_t *at, uint32_t value);
 

@@ -11,8 +11,11 @@
  *
  * Parallel links between a T0 and a T1 are separate paths but not separate switches, and a uN
  * says "switch" only.  So each switch owns one uSID per parallel link, index * parallel + which,
- * and the neighbour routes each over its own link; the alternative, a uA per link, would double
- * the carrier.  The same `which` is used going up and going down.
+ * and the neighbour routes each over its own link.  The same `which` is used going up and down.
+ *
+ * The other plan, `behavior: uA`, has a uSID per link instead of one per switch.  It is the number
+ * of the port, known to nobody but the switch that has it, from 0xE000 up; whoever was steered over
+ * a link stands before the switch that can read the next one, so three uSIDs do here as well.
  *
  * The two slots after the destination carry the EV.  They survive the shifting, so the receiver
  * reads the sender's EV from the destination address of what it gets, whatever middle boxes or
@@ -49,6 +52,16 @@ uint16_t usid_t1(const struct weft_topo *topo, uint32_t plane, uint32_t index)
 uint16_t usid_host(const struct weft_topo *topo, uint32_t plane, uint32_t downlink)
 {
 	return make_usid(topo, USID_HOST, plane, downlink + 1);
+}
+
+/* The top type bit pair, 11, and a third one: 0xE000 and up, RFC 9800's local identifiers. */
+uint16_t usid_link(const struct weft_topo *topo, uint32_t plane, uint32_t port)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t bits = s->index_bits - 1u, plane_mask = (1u << s->plane_bits) - 1;
+
+	WEFT_ASSERT(port >> bits == 0);
+	return (uint16_t)(0xe000 | (plane & plane_mask) << bits | port);
 }
 
 void addr_put16(uint8_t *at, uint32_t value)
@@ -92,11 +105,45 @@ size_t weft_topo_path_links(
 	return n;
 }
 
+/* One uSID per switch: itself.  The last one is followed by the host's. */
+static uint8_t *put_nodes(const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev,
+	bool is_local, uint8_t *at)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t plane = weft_ev_plane(ev), uplink = weft_ev_uplink(ev);
+	uint32_t which = uplink % s->parallel;
+
+	addr_put16(at, usid_t0(topo, plane, host_t0_index(topo, src) * s->parallel));
+	if (is_local)
+		return at + 2;
+	addr_put16(at + 2, usid_t1(topo, plane, uplink));
+	addr_put16(at + 4, usid_t0(topo, plane, host_t0_index(topo, dst) * s->parallel + which));
+	return at + 6;
+}
+
+/* One uSID per switch: the link by which the packet leaves it. */
+static uint8_t *put_links(
+	const struct weft_topo *topo, uint32_t dst, uint32_t ev, bool is_local, uint8_t *at)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t plane = weft_ev_plane(ev), uplink = weft_ev_uplink(ev);
+
+	if (!is_local) {
+		addr_put16(at, usid_link(topo, plane, s->hosts_per_t0 + uplink));
+		addr_put16(at + 2,
+			usid_link(topo, plane,
+				host_t0_index(topo, dst) * s->parallel + uplink % s->parallel));
+		at += 4;
+	}
+	addr_put16(at, usid_link(topo, plane, dst % s->hosts_per_t0));
+	return at + 2;
+}
+
 bool weft_topo_usid(
 	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint8_t addr[16])
 {
 	const struct weft_topo_shape *s = &topo->shape;
-	uint32_t plane = weft_ev_plane(ev), uplink = weft_ev_uplink(ev);
+	uint32_t plane = weft_ev_plane(ev);
 	uint32_t links[4];
 	size_t n = weft_topo_path_links(topo, src, dst, ev, links);
 	uint8_t *at = addr + 4;
@@ -105,16 +152,8 @@ bool weft_topo_usid(
 		return false;
 	memset(addr, 0, 16);
 	addr_put32(addr, topo->blocks[plane]);
-	addr_put16(at, usid_t0(topo, plane, host_t0_index(topo, src) * s->parallel));
-	at += 2;
-	if (n == 4) {
-		uint32_t which = uplink % s->parallel;
-
-		addr_put16(at, usid_t1(topo, plane, uplink));
-		addr_put16(at + 2,
-			usid_t0(topo, plane, host_t0_index(topo, dst) * s->parallel + which));
-		at += 4;
-	}
+	at = s->behavior == WEFT_USID_UA ? put_links(topo, dst, ev, n == 2, at)
+					 : put_nodes(topo, src, dst, ev, n == 2, at);
 	addr_put16(at, usid_host(topo, plane, dst % s->hosts_per_t0));
 	addr_put32(at + 2, ev);
 	return true;

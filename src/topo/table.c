@@ -2,10 +2,11 @@
 /*
  * table - what each node must know, once and for ever.
  *
- * A switch knows its own uSIDs, its neighbours' and nothing else: no protocol, no alternative,
- * no change when something fails; avoiding what is broken is the sender's business.  The second
- * kind of entry, for host addresses, exists for traffic that is not source routed (TCP, the
- * set-up of a connection); it shares flows over the uplinks as conventional fabrics do.
+ * A switch knows its own uSIDs and its neighbours' (uN), or its links' (uA), and nothing else: no
+ * protocol, no alternative, no change when something fails; avoiding what is broken is the sender's
+ * business.  The other kind of entry, for host addresses, exists for traffic that is not source
+ * routed (TCP, the set-up of a connection); it shares flows over the uplinks, as conventional
+ * fabrics do.
  */
 #include "local.h"
 
@@ -38,6 +39,34 @@ static void set_host(struct weft_route *route, const uint8_t addr[16], uint32_t 
 	memcpy(route->prefix, addr, prefix_bits / 8);
 }
 
+/* Over one link to the next switch or host: by its uSID there, or by the link's own here. */
+static void set_next(const struct weft_topo *topo, struct weft_route *route, uint32_t node,
+	uint32_t port, uint16_t neighbour)
+{
+	bool is_ua = topo->shape.behavior == WEFT_USID_UA;
+	uint32_t plane = weft_topo_node(topo, node).plane;
+
+	set_usid(topo, route, is_ua ? WEFT_ROUTE_UA : WEFT_ROUTE_USID, plane,
+		is_ua ? usid_link(topo, plane, port) : neighbour);
+	set_port(topo, route, node, port, 1);
+}
+
+/* What leads to a host's T0: its uN, or whatever the uAs of this plane begin with. */
+static void set_first(
+	const struct weft_topo *topo, struct weft_route *route, uint32_t host, uint32_t plane)
+{
+	const struct weft_topo_shape *s = &topo->shape;
+
+	if (s->behavior == WEFT_USID_UA) {
+		set_usid(topo, route, WEFT_ROUTE_USID, plane, usid_link(topo, plane, 0));
+		route->prefix_bits = 32u + USID_LINK_BITS + s->plane_bits;
+	} else {
+		set_usid(topo, route, WEFT_ROUTE_USID, plane,
+			usid_t0(topo, plane, host / s->hosts_per_t0 * s->parallel));
+	}
+	set_port(topo, route, host, plane, 1);
+}
+
 /* Four entries per plane. */
 static bool host_route(
 	const struct weft_topo *topo, uint32_t host, uint32_t i, struct weft_route *route)
@@ -59,9 +88,7 @@ static bool host_route(
 		route->kind = WEFT_ROUTE_LOCAL;
 		break;
 	case 2:
-		set_usid(topo, route, WEFT_ROUTE_USID, plane,
-			usid_t0(topo, plane, host / s->hosts_per_t0 * s->parallel));
-		set_port(topo, route, host, plane, 1);
+		set_first(topo, route, host, plane);
 		break;
 	default:
 		set_host(route, addr, 48);
@@ -71,29 +98,33 @@ static bool host_route(
 	return true;
 }
 
+/* uNs that a switch has; where links have uSIDs (uA), switches need none. */
+static uint32_t own_usids(const struct weft_topo_shape *s)
+{
+	return s->behavior == WEFT_USID_UA ? 0 : s->parallel;
+}
+
 static bool t0_route(
 	const struct weft_topo *topo, uint32_t node, uint32_t i, struct weft_route *route)
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	struct weft_node n = weft_topo_node(topo, node);
-	uint32_t hosts = downlinks(topo, n.index);
+	uint32_t hosts = downlinks(topo, n.index), own = own_usids(s);
 	uint8_t addr[16];
 
-	if (i < s->parallel) {
+	if (i < own) {
 		set_usid(topo, route, WEFT_ROUTE_END, n.plane,
 			usid_t0(topo, n.plane, n.index * s->parallel + i));
 		return true;
 	}
-	i -= s->parallel;
+	i -= own;
 	if (i < s->uplinks) {
-		set_usid(topo, route, WEFT_ROUTE_USID, n.plane, usid_t1(topo, n.plane, i));
-		set_port(topo, route, node, s->hosts_per_t0 + i, 1);
+		set_next(topo, route, node, s->hosts_per_t0 + i, usid_t1(topo, n.plane, i));
 		return true;
 	}
 	i -= s->uplinks;
 	if (i < hosts) {
-		set_usid(topo, route, WEFT_ROUTE_USID, n.plane, usid_host(topo, n.plane, i));
-		set_port(topo, route, node, i, 1);
+		set_next(topo, route, node, i, usid_host(topo, n.plane, i));
 		return true;
 	}
 	i -= hosts;
@@ -116,18 +147,17 @@ static bool t1_route(
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	struct weft_node n = weft_topo_node(topo, node);
-	uint32_t ports = s->t0s * s->parallel;
+	uint32_t ports = s->t0s * s->parallel, own = own_usids(s);
 	uint8_t addr[16];
 
-	if (i < s->parallel) {
+	if (i < own) {
 		set_usid(topo, route, WEFT_ROUTE_END, n.plane,
 			usid_t1(topo, n.plane, n.index * s->parallel + i));
 		return true;
 	}
-	i -= s->parallel;
+	i -= own;
 	if (i < ports) {
-		set_usid(topo, route, WEFT_ROUTE_USID, n.plane, usid_t0(topo, n.plane, i));
-		set_port(topo, route, node, i, 1);
+		set_next(topo, route, node, i, usid_t0(topo, n.plane, i));
 		return true;
 	}
 	i -= ports;

@@ -57,16 +57,21 @@ static void walk(const struct weft_topo *topo, uint32_t src, uint32_t dst, uint3
 	WEFT_ASSERT(n_links == 2 || n_links == 4);
 	WEFT_ASSERT(weft_topo_usid(topo, src, dst, ev, addr));
 	WEFT_ASSERT(weft_topo_port_link(topo, src, weft_ev_plane(ev)) == links[0]);
+	struct weft_route route = look_up(topo, src, addr);
+	bool is_ua = weft_topo_shape(topo)->behavior == WEFT_USID_UA;
+
+	WEFT_ASSERT(route.kind == WEFT_ROUTE_USID && route.port == weft_ev_plane(ev));
 	uint32_t node = other_end(topo, links[0], src);
 
 	for (size_t i = 1; i < n_links; i++) {
-		struct weft_route route = look_up(topo, node, addr);
-
-		WEFT_ASSERT(route.kind == WEFT_ROUTE_END);
+		route = look_up(topo, node, addr);
+		WEFT_ASSERT(route.kind == (is_ua ? WEFT_ROUTE_UA : WEFT_ROUTE_END));
 		memmove(addr + 4, addr + 6, 10);
 		memset(addr + 14, 0, 2);
-		route = look_up(topo, node, addr);
-		WEFT_ASSERT(route.kind == WEFT_ROUTE_USID && route.ports == 1);
+		if (!is_ua)
+			route = look_up(topo, node, addr);
+		WEFT_ASSERT(route.kind == (is_ua ? WEFT_ROUTE_UA : WEFT_ROUTE_USID));
+		WEFT_ASSERT(route.ports == 1);
 		WEFT_ASSERT(weft_topo_port_link(topo, node, route.port) == links[i]);
 		node = other_end(topo, links[i], node);
 	}

@@ -7,11 +7,16 @@
 static struct world world;
 static uint64_t all; /* every EV from h0 to h3 */
 
-static void begin(void)
+static void begin_with(const char *fabric)
 {
-	build(&world, TWO_PLANES, WEFT_LAB_RATE_NONE);
+	build(&world, fabric, WEFT_LAB_RATE_NONE);
 	all = ev_bits(&world, 0, 3, ANY, ANY);
 	CHECK_EQ(deliver_all(&world, 0, 3), all);
+}
+
+static void begin(void)
+{
+	begin_with(TWO_PLANES);
 }
 
 static uint32_t inject(const char *kind, const char *where, uint32_t way, uint32_t loss_ppm)
@@ -72,9 +77,9 @@ static const struct {
 	{ "nic-down", "h0", 1, 0, ANY, ANY, ANY, ANY, "h0.p0", false },
 };
 
-TEST(fault_add__bites_where_it_says_and_undo_heals_it)
+static void check_all_kinds(const char *fabric)
 {
-	begin();
+	begin_with(fabric);
 	uint64_t back_all = ev_bits(&world, 3, 0, ANY, ANY);
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint64_t dead = ev_bits(&world, 0, 3, rows[i].plane, rows[i].uplink);
@@ -94,6 +99,16 @@ TEST(fault_add__bites_where_it_says_and_undo_heals_it)
 			CHECK_FAIL("... in row %zu: %s %s", i, rows[i].kind, rows[i].where);
 	}
 	world_close(&world);
+}
+
+TEST(fault_add__bites_where_it_says_and_undo_heals_it)
+{
+	check_all_kinds(TWO_PLANES);
+}
+
+TEST(fault_add__bites_and_heals_where_links_steer)
+{
+	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n");
 }
 
 /* Traffic that is not source routed must come back too: its routes are shared ones. */

@@ -57,9 +57,10 @@ TEST(request_route__replaces_and_removes)
 	struct route_request via = { ROUTE_GATEWAY, &route, NULL, &one, 1 };
 	struct route_request shared = { ROUTE_GATEWAY, &route, NULL, ports, 2 };
 	struct route_request end = { ROUTE_END, &route, NULL, &one, 1 };
+	struct route_request end_x = { ROUTE_END_X, &route, NULL, &one, 1 };
 	struct route_request hole = { ROUTE_BLACKHOLE, &route, NULL, NULL, 0 };
-	const struct route_request *order[] = { &via, &hole, &via, &shared, &via, &end, &hole,
-		&shared };
+	const struct route_request *order[] = { &via, &hole, &via, &shared, &via, &end, &end_x,
+		&hole, &end_x, &shared };
 
 	make_pair();
 	batch_begin(&batch, &netlink);

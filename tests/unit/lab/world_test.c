@@ -27,6 +27,15 @@ TEST(world_open__delivers_every_ev_of_every_pair)
 			 "usid: {block: [fc00:a::/32, fc00:b::/32]}\n");
 }
 
+TEST(world_open__delivers_every_ev_of_every_pair_link_by_link)
+{
+	check_every_path("name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n"
+			 "usid: {behavior: uA}\n");
+	check_every_path(PARALLEL "usid: {behavior: uA}\n");
+	check_every_path("name: one\nplanes: 2\nt0s: 1\nhosts: [alpha, beta, gamma]\n"
+			 "usid: {behavior: uA, block: [fc00:a::/32, fc00:b::/32]}\n");
+}
+
 TEST(world_open__sends_each_path_over_its_own_links)
 {
 	struct weft_lab_end_stats before, after;

@@ -30,7 +30,8 @@ TEST(weft_topo_open_text__reads_everything_the_file_can_say)
 					"host_links: {speed: 1Gb/s, delay: 2us}\n"
 					"core_links: {speed: 2.5Gb/s, delay: 3us}\n"
 					"switch: {queue: 500KB, radix: 16}\n"
-					"usid: {block: [fc01:0::/32, fc02:0::/32]}\n"
+					"usid: {block: [fc01:0::/32, fc02:0::/32], "
+					"behavior: uA}\n"
 					"host_prefix: fd00:1::/32\n"
 					"overrides:\n"
 					"  - {link: p1.t0-1:t1-2/1, cabled: false}\n"
@@ -46,6 +47,7 @@ TEST(weft_topo_open_text__reads_everything_the_file_can_say)
 	CHECK_EQ(s->core_bps, UINT64_C(2500000000));
 	CHECK_EQ(s->core_delay_ns, 3000);
 	CHECK_EQ(s->switch_queue_bytes, 500000);
+	CHECK_EQ(s->behavior, WEFT_USID_UA);
 	CHECK_EQ(s->plane_bits, 0);
 	CHECK_EQ(s->index_bits, 14);
 	CHECK_EQ(topo->blocks[1], 0xfc020000u);
@@ -102,6 +104,15 @@ static const struct {
 		"each" },
 	{ BASE "hosts: 4\nusid: {plane_bits: 0}\n",
 		"t:6: usid.plane_bits: 0 bits cannot tell 2 planes apart in one block" },
+	{ BASE "hosts: 4\nusid: {behavior: uB}\n",
+		"t:6: usid.behavior: 'uB' is none, allowed: uN (a uSID per switch) and uA "
+		"(one per link)" },
+	{ "name: x\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 2046\nusid: {behavior: uA}\n",
+		"t:6: usid.behavior: uA gives each of a T0's 1025 ports a uSID, 10 index bits are "
+		"enough for 1024" },
+	{ "name: x\nplanes: 8\nt0s: 1026\nt1s: 1\nhosts: 1026\nusid: {behavior: uA}\n",
+		"t:6: usid.behavior: uA gives each of a T1's 1026 ports a uSID, 10 index bits are "
+		"enough for 1024" },
 	{ BASE "hosts: 4\nhost_prefix: fcbb:bb00::/32\n",
 		"t:6: host_prefix: is also a uSID block: 'fcbb:bb00::/32'" },
 	{ "name: x\nplanes: 8\nt0s: 4096\nt1s: 2\nhosts: 8192\n",

@@ -25,6 +25,31 @@ TEST(weft_topo_usid__spells_the_path)
 	weft_topo_close(topo);
 }
 
+TEST(weft_topo_usid__spells_the_path_link_by_link)
+{
+	struct weft_topo *topo = fabric(LAB8 "usid: {behavior: uA}\n");
+	uint8_t addr[16];
+
+	/* T0 0's uplink 1 (port 3), T1 1's port to T0 1, T0 1's port to its second host */
+	CHECK(weft_topo_usid(topo, 0, 3, weft_ev(2, 1), addr));
+	check_addr(addr, "fcbb:bb00:e803:e801:e801:1002:2:1");
+	CHECK(weft_topo_usid(topo, 0, 1, weft_ev(1, 0), addr));
+	check_addr(addr, "fcbb:bb00:e401:802:1:0:0:0");
+	CHECK(!weft_topo_usid(topo, 0, 3, weft_ev(2, 2), addr));
+	weft_topo_close(topo);
+}
+
+TEST(weft_topo_usid__tells_parallel_links_apart)
+{
+	struct weft_topo *topo = fabric(UNEVEN "usid: {behavior: uA}\n");
+	uint8_t addr[16];
+
+	/* uplink 3 is the second cable to T1 1: port 3 + 3 there, port 2 * 2 + 1 of the T1 */
+	CHECK(weft_topo_usid(topo, 0, 6, weft_ev(1, 3), addr));
+	check_addr(addr, "fcbb:bb00:e406:e405:e400:801:1:3");
+	weft_topo_close(topo);
+}
+
 TEST(weft_topo_usid__refuses_what_is_no_path)
 {
 	struct weft_topo *topo = fabric(LAB8);

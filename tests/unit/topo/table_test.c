@@ -2,10 +2,16 @@
 /* The tables are checked by walking packets through them, as switches would. */
 #include "fabrics.h"
 
+#define BLOCKS8                                                                                    \
+	"fc00:0::/32, fc00:1::/32, fc00:2::/32, fc00:3::/32, fc00:4::/32, fc00:5::/32, "           \
+	"fc00:6::/32, fc00:7::/32"
+
 static bool is_match(const struct weft_route *route, const uint8_t addr[16])
 {
-	return route->kind != WEFT_ROUTE_NONE &&
-	       !memcmp(route->prefix, addr, route->prefix_bits / 8);
+	uint32_t bytes = route->prefix_bits / 8, bits = route->prefix_bits % 8;
+
+	return route->kind != WEFT_ROUTE_NONE && !memcmp(route->prefix, addr, bytes) &&
+	       (!bits || (addr[bytes] ^ route->prefix[bytes]) >> (8 - bits) == 0);
 }
 
 /* Longest prefix; counts how many equally long ones there were: more than one is a clash. */
@@ -39,11 +45,12 @@ static uint32_t walk(
 			return WEFT_TOPO_NONE;
 		if (route.kind == WEFT_ROUTE_LOCAL)
 			return node;
-		if (route.kind == WEFT_ROUTE_END) {
+		if (route.kind == WEFT_ROUTE_END || route.kind == WEFT_ROUTE_UA) {
 			memmove(addr + 4, addr + 6, 10);
 			addr[14] = addr[15] = 0;
-			continue;
 		}
+		if (route.kind == WEFT_ROUTE_END)
+			continue;
 		uint32_t link = weft_topo_port_link(topo, node, route.port);
 		struct weft_link l = weft_topo_link(topo, link);
 
@@ -84,8 +91,38 @@ TEST(weft_topo_route__delivers_every_ev_of_every_pair)
 	check_all_pairs(UNEVEN);
 	check_all_pairs(ONE_TIER);
 	check_all_pairs(LAB8 "overrides: [{link: p3.t0-1:t1-0, cabled: false}]\n");
-	check_all_pairs(LAB8 "usid: {block: [fc00:0::/32, fc00:1::/32, fc00:2::/32, fc00:3::/32, "
-			     "fc00:4::/32, fc00:5::/32, fc00:6::/32, fc00:7::/32]}\n");
+	check_all_pairs(LAB8 "usid: {block: [" BLOCKS8 "]}\n");
+}
+
+TEST(weft_topo_route__delivers_every_ev_of_every_pair_link_by_link)
+{
+	check_all_pairs(LAB8 "usid: {behavior: uA}\n");
+	check_all_pairs(UNEVEN "usid: {behavior: uA}\n");
+	check_all_pairs(ONE_TIER "usid: {behavior: uA}\n");
+	check_all_pairs(LAB8 "usid: {behavior: uA}\n"
+			     "overrides: [{link: p3.t0-1:t1-0, cabled: false}]\n");
+	check_all_pairs(LAB8 "usid: {behavior: uA, block: [" BLOCKS8 "]}\n");
+}
+
+/* A uA says nothing about its switch, so only the plane keeps a packet from a wrong one. */
+TEST(weft_topo_route__sends_each_plane_s_uas_by_its_own_port)
+{
+	struct weft_topo *topo = fabric(LAB8 "usid: {behavior: uA}\n");
+	struct weft_route route;
+	uint32_t links[8];
+	uint8_t addr[16];
+	size_t n;
+
+	for (uint32_t plane = 0; plane < 8; plane++) {
+		REQUIRE(weft_topo_usid(topo, 0, 3, weft_ev(plane, 1), addr));
+		REQUIRE(look_up(topo, 0, addr, &route));
+		CHECK_EQ(route.kind, WEFT_ROUTE_USID);
+		CHECK_EQ(route.port, plane);
+		CHECK_EQ(route.prefix_bits, 38);
+		addr[4] ^= 0x04; /* the uA of another plane: this plane's T0 does not know it */
+		CHECK_EQ(walk(topo, weft_topo_t0(topo, plane, 0), addr, links, &n), WEFT_TOPO_NONE);
+	}
+	weft_topo_close(topo);
 }
 
 TEST(weft_topo_route__delivers_host_addresses_on_every_plane)
@@ -140,9 +177,28 @@ TEST(weft_topo_route__fits_the_paper_s_table_sizes)
 	weft_topo_close(topo);
 }
 
-TEST(weft_topo_route__walks_the_paper_s_fabric)
+TEST(weft_topo_route__needs_one_uA_per_port)
 {
-	struct weft_topo *topo = fabric(PAPER);
+	struct weft_topo *topo = fabric(PAPER "usid: {behavior: uA}\n");
+	struct weft_route route;
+	uint32_t n = 0, others = 0;
+
+	for (uint32_t i = 0; weft_topo_route(topo, weft_topo_t0(topo, 7, 511), i, &route); i++) {
+		n += route.kind == WEFT_ROUTE_UA;
+		others += route.kind != WEFT_ROUTE_UA && route.kind != WEFT_ROUTE_HOST;
+	}
+	CHECK_EQ(n, 256 + 256);
+	CHECK_EQ(others, 0);
+	n = 0;
+	for (uint32_t i = 0; weft_topo_route(topo, weft_topo_t1(topo, 0, 255), i, &route); i++)
+		n += route.kind == WEFT_ROUTE_UA;
+	CHECK_EQ(n, 512);
+	weft_topo_close(topo);
+}
+
+static void walk_far(const char *text)
+{
+	struct weft_topo *topo = fabric(text);
 	uint32_t links[8];
 	uint8_t addr[16];
 	size_t n;
@@ -151,4 +207,10 @@ TEST(weft_topo_route__walks_the_paper_s_fabric)
 	CHECK_EQ(walk(topo, 1, addr, links, &n), 131071);
 	CHECK_EQ(n, 4);
 	weft_topo_close(topo);
+}
+
+TEST(weft_topo_route__walks_the_paper_s_fabric)
+{
+	walk_far(PAPER);
+	walk_far(PAPER "usid: {behavior: uA}\n");
 }
