@@ -65,8 +65,11 @@ enum weft_mark {
 	WEFT_MARK_TRIMMED_LASTHOP = 4,  /* cut by the switch that the destination hangs on */
 };
 
-/* How the network should treat a packet; becomes a DSCP. */
-enum weft_class { WEFT_CLASS_DATA, WEFT_CLASS_RETX, WEFT_CLASS_CONTROL };
+/*
+ * How the network should treat a packet; becomes a DSCP.  NO_TRIM waits with the data and is never
+ * cut: for probes, which would overtake what they ask about.
+ */
+enum weft_class { WEFT_CLASS_DATA, WEFT_CLASS_RETX, WEFT_CLASS_CONTROL, WEFT_CLASS_NO_TRIM };
 
 /*
  * DSCPs are deployment configuration, in MRC as in UET; these are the UEC-like defaults.  A fabric
@@ -75,8 +78,9 @@ enum weft_class { WEFT_CLASS_DATA, WEFT_CLASS_RETX, WEFT_CLASS_CONTROL };
 struct weft_dscp {
 	uint8_t data, rtx, control;       /* what we send */
 	uint8_t trimmed, trimmed_lasthop; /* what switches write when they cut */
+	uint8_t no_trim;                  /* what we send: data that is not to be cut */
 };
-#define WEFT_DSCP_DEFAULT ((struct weft_dscp){ 8, 8, 46, 16, 18 })
+#define WEFT_DSCP_DEFAULT ((struct weft_dscp){ 8, 8, 46, 16, 18, 0 })
 
 /* SETH.M: the receiver's advice about the path of the packet that triggered the SACK. */
 enum weft_sack_m { WEFT_M_NONE = 0, WEFT_M_SKIP_ONCE = 1, WEFT_M_ALWAYS_SKIP = 2 };

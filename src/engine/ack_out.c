@@ -248,7 +248,8 @@ static void build_probe(struct weft_qp *qp, const struct answer *answer, struct 
 {
 	pkt->op = WEFT_OP_PROBE;
 	pkt->flags = 0;
-	pkt->tclass = WEFT_CLASS_DATA; /* it must not overtake what it asks about */
+	/* It must not overtake what it asks about, and a trimmed packet would. */
+	pkt->tclass = WEFT_CLASS_NO_TRIM;
 	pkt->probe = (struct weft_pkt_probe){
 		.probe_id = answer->probe_id,
 		.ts = (uint16_t)(now / WEFT_TS_UNIT_NS),

@@ -165,10 +165,22 @@ void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t 
 	};
 }
 
+/*
+ * Nobody sends what is not a write in a class that switches cut.  Where one is cut all the same, a
+ * probe most of all, its answer would be about a queue that it never stood in.
+ */
+static bool is_cut(const struct weft_pkt *pkt)
+{
+	return !weft_op_is_write(pkt->op) &&
+	       pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP);
+}
+
 static void input_control(struct weft_endpoint *ep, struct weft_qp *qp, const struct weft_pkt *pkt,
 			  uint64_t now)
 {
-	if (pkt->op == WEFT_OP_PROBE) {
+	if (is_cut(pkt)) {
+		drop_count(ep, WEFT_DROP_BAD_FIELD);
+	} else if (pkt->op == WEFT_OP_PROBE) {
 		ack_out_on_probe(qp, pkt, now);
 	} else if (qp->state != WEFT_QP_RTS) {
 		drop_count(ep, WEFT_DROP_QP_STATE);
@@ -193,7 +205,9 @@ static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, ui
 {
 	const struct weft_qp *qp = qp_by_qpn(ep, pkt->dqpn);
 
-	if (pkt->op == WEFT_OP_EP_REQUEST)
+	if (is_cut(pkt))
+		drop_count(ep, WEFT_DROP_BAD_FIELD);
+	else if (pkt->op == WEFT_OP_EP_REQUEST)
 		probe_on_request(ep, pkt, now);
 	else if (pkt->op == WEFT_OP_EP_RESPONSE)
 		probe_on_response(ep, pkt, now);

@@ -22,6 +22,8 @@ uint8_t weft_tclass_encode(const struct weft_dscp *dscp, uint8_t tclass)
 		return (uint8_t)(dscp->data << 2 | ECN_ECT0);
 	case WEFT_CLASS_RETX:
 		return (uint8_t)(dscp->rtx << 2 | ECN_ECT0);
+	case WEFT_CLASS_NO_TRIM:
+		return (uint8_t)(dscp->no_trim << 2 | ECN_ECT0);
 	default:
 		return (uint8_t)(dscp->control << 2);
 	}

@@ -46,7 +46,8 @@ struct udp {
 	/* one burst, sorted by lane */
 	struct mmsghdr msgs[WEFT_NET_BURST];
 	struct udp_out outs[WEFT_NET_BURST];
-	uint8_t tclass_cmsg[3][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	uint8_t tclass_cmsg[WEFT_CLASS_NO_TRIM + 1][CMSG_SPACE(sizeof(int))]
+		__attribute__((aligned(8)));
 };
 
 struct udp_rx *udp_rx_open(uint32_t mtu_bytes);

@@ -151,7 +151,7 @@ static inline void world_depart(struct world *w, uint32_t host, const struct wef
 {
 	uint64_t byte_ps = UINT64_C(8000000000000) / w->shape.host_bps;
 	uint32_t index = w->pkt_free[--w->n_pkt_free];
-	bool is_control = pkt->tclass == WEFT_CLASS_CONTROL;
+	uint8_t flags = pkt->tclass == WEFT_CLASS_CONTROL ? 0 : WEFT_FRAME_ECT;
 	struct event event = { .kind = AT_SWITCH };
 	uint8_t addr[16];
 
@@ -164,7 +164,9 @@ static inline void world_depart(struct world *w, uint32_t host, const struct wef
 		.bytes = world_bytes(pkt),
 		.tclass = pkt->tclass,
 		.hop_limit = 64,
-		.flags = is_control ? 0 : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE };
+		.flags = flags };
+	if (pkt->tclass == WEFT_CLASS_DATA || pkt->tclass == WEFT_CLASS_RETX)
+		event.frame.flags |= WEFT_FRAME_TRIMMABLE;
 	for (unsigned i = 4; i < 12; i++)
 		event.frame.route = event.frame.route << 8 | addr[i];
 	event.at_ps = w->now_ps + (event.frame.bytes + WEFT_FRAME_GAP_BYTES) * byte_ps;

@@ -6,12 +6,14 @@
 TEST(weft_tclass_encode__makes_data_ecn_capable_and_control_not)
 {
 	const struct weft_dscp dscp = {
-		.data = 4, .rtx = 8, .control = 46, .trimmed = 12, .trimmed_lasthop = 16
+		.data = 4, .rtx = 8, .control = 46, .trimmed = 12, .trimmed_lasthop = 16,
+		.no_trim = 2
 	};
 
 	CHECK_EQ(weft_tclass_encode(&dscp, WEFT_CLASS_DATA), 4 << 2 | 2);
 	CHECK_EQ(weft_tclass_encode(&dscp, WEFT_CLASS_RETX), 8 << 2 | 2);
 	CHECK_EQ(weft_tclass_encode(&dscp, WEFT_CLASS_CONTROL), 46 << 2);
+	CHECK_EQ(weft_tclass_encode(&dscp, WEFT_CLASS_NO_TRIM), 2 << 2 | 2);
 }
 
 TEST(weft_tclass_mark__reads_both_messages)
