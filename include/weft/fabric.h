@@ -94,8 +94,9 @@ enum weft_discipline { WEFT_DISCIPLINE_TRIM, WEFT_DISCIPLINE_DROP_TAIL, WEFT_DIS
 
 /*
  * The thresholds that Ultra Ethernet advises, from one plane's bandwidth x delay in bytes
- * (docs/decisions/050-switch-queues.md).  is_last_hop: of a port to a host.  LOSSLESS: the link to
- * the neighbour is link_bdp_bytes long there and back; ignored otherwise.
+ * (docs/decisions/050-switch-queues.md).  is_last_hop: of a port to a host; to have none marked
+ * there, as OpenAI's fabrics do, set both ecn fields to 0 afterwards.  LOSSLESS: the link to the
+ * neighbour is link_bdp_bytes long there and back; ignored otherwise.
  */
 void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipline discipline,
 	bool is_last_hop, uint32_t plane_bdp_bytes, uint32_t link_bdp_bytes);

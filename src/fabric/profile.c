@@ -4,9 +4,13 @@
  *
  * Ultra Ethernet's advice, in units of one plane's bandwidth x delay: mark between 0.2 and 0.8,
  * trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3), drop control
- * and trimmed at 1.0, a quarter of the line to them.  No marks on the last hop: there every path
- * of a destination meets, and a mark would send its senders off paths that are no worse than
- * others (P1 section 2.2).
+ * and trimmed at 1.0, a quarter of the line to them.
+ *
+ * The last hop marks as the others do, which P1 (section 2.2) does not: all paths of a destination
+ * meet there, and a mark says nothing about any of them.  But a mark is the one thing that makes
+ * NSCC cut its window.  Without it seven senders keep a fifth of their packets trimmed for ever.
+ * The authors of NSCC mark there unless receivers hand out credits (uet-htsim, main_uec.cpp), and
+ * MRC's do not.  What it costs and what else was tried: docs/decisions/050-switch-queues.md.
  *
  * The quantum of data is one full frame of 4 KiB payload, so that a header waits for one frame
  * and not for several; that of control is a third of it, a quarter of the sum.  Drop-tail gets
@@ -32,8 +36,8 @@ void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipl
 	uint32_t bdp = WEFT_MAX(plane_bdp_bytes, 2u * JUMBO_BYTES);
 
 	*profile = (struct weft_port_profile){
-		.ecn_min_bytes = is_last_hop ? 0 : share(bdp, 2),
-		.ecn_max_bytes = is_last_hop ? 0 : share(bdp, 8),
+		.ecn_min_bytes = share(bdp, 2),
+		.ecn_max_bytes = share(bdp, 8),
 		.drop_bytes = { share(bdp, 30), share(bdp, 10) },
 		.quantum_bytes = { 3 * QUANTUM_BYTES, QUANTUM_BYTES },
 		.trim_to_bytes = TRIM_TO_BYTES,
@@ -44,9 +48,6 @@ void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipl
 		profile->trim_bytes = share(bdp, is_last_hop ? 15 : 10);
 		break;
 	case WEFT_DISCIPLINE_DROP_TAIL:
-		/* RoCE marks everywhere: DCQCN and DCTCP have no other sign of a last hop. */
-		profile->ecn_min_bytes = share(bdp, 2);
-		profile->ecn_max_bytes = share(bdp, 8);
 		break;
 	case WEFT_DISCIPLINE_LOSSLESS:
 		profile->xoff_bytes = share(bdp, 10);

@@ -15,7 +15,8 @@ TEST(weft_port_profile_fill__follows_the_advice)
 	CHECK_EQ(p.trim_to_bytes, 128);
 	CHECK_EQ(p.trim_mark, WEFT_MARK_TRIMMED);
 	weft_port_profile_fill(&p, WEFT_DISCIPLINE_TRIM, true, 150000, 0);
-	CHECK_EQ(p.ecn_max_bytes, 0);
+	CHECK_EQ(p.ecn_min_bytes, 30000); /* NSCC needs it there: docs/decisions/050 */
+	CHECK_EQ(p.ecn_max_bytes, 120000);
 	CHECK_EQ(p.trim_bytes, 225000);
 	CHECK_EQ(p.trim_mark, WEFT_MARK_TRIMMED_LASTHOP);
 	weft_port_profile_fill(&p, WEFT_DISCIPLINE_DROP_TAIL, true, 150000, 0);
