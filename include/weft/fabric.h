@@ -201,6 +201,8 @@ struct weft_switch_fault {
 };
 bool weft_switch_fault_add(struct weft_switch *sw, const struct weft_switch_fault *fault);
 void weft_switch_fault_clear(struct weft_switch *sw);
+/* A black hole: what would follow this entry is dropped (FAULT).  False: no such entry. */
+bool weft_switch_sid_hole(struct weft_switch *sw, uint16_t sid, bool is_hole);
 
 /* ---- eyes: all counters only grow ---- */
 

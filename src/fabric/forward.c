@@ -109,6 +109,8 @@ enum weft_fabric_drop forward_carrier(struct weft_switch *sw, struct carrier *ca
 		if (!hop)
 			return WEFT_FABRIC_DROP_NO_SID;
 		if (hop->kind != WEFT_HOP_UN && hop->kind != WEFT_HOP_UA) {
+			if (WEFT_UNLIKELY(hop->kind & HOP_HOLE))
+				return WEFT_FABRIC_DROP_FAULT;
 			if (!has_used && !use_hop_limit(frame))
 				return WEFT_FABRIC_DROP_HOP_LIMIT;
 			*port = choose_port(sw, hop, frame->flow, ip);

@@ -33,6 +33,8 @@ struct port {                                          /* all that a frame touch
 _Static_assert(sizeof(struct port) == 64, "millions of these in a simulation");
 _Static_assert(sizeof(struct weft_frame) == 32, "two to a line");
 
+#define HOP_HOLE 0x80u /* or-ed to a kind */
+
 struct sid_entry {
 	struct weft_hop hop;
 	uint16_t sid; /* 0: free */

@@ -88,6 +88,16 @@ const struct weft_hop *table_find_sid(struct weft_switch *sw, uint16_t sid)
 	return &sw->sids[i].hop;
 }
 
+bool weft_switch_sid_hole(struct weft_switch *sw, uint16_t sid, bool is_hole)
+{
+	struct sid_entry *entry = &sw->sids[find_place(sw, sid)];
+
+	if (!sid || !entry->sid)
+		return false;
+	entry->hop.kind = (uint8_t)((entry->hop.kind & ~HOP_HOLE) | (is_hole ? HOP_HOLE : 0));
+	return true;
+}
+
 uint64_t weft_switch_sid_pkts(const struct weft_switch *sw, uint16_t sid)
 {
 	uint32_t i = find_place(sw, sid);

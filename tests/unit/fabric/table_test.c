@@ -66,6 +66,43 @@ TEST(weft_switch_sid_add__refuses_what_leads_nowhere)
 	one_close(&one);
 }
 
+/* What one frame to a uSID, or our own and it, meets. */
+static enum weft_fabric_drop fate(uint64_t route)
+{
+	struct weft_frame frame = { .route = route, .bytes = 100, .hop_limit = 9 };
+	struct weft_departure departure;
+	uint32_t port;
+	enum weft_fabric_drop drop = weft_switch_input(one.sw, &frame, 0, &port);
+
+	if (!drop)
+		CHECK(weft_switch_take(one.sw, port, UINT64_MAX / 2, &departure));
+	return drop;
+}
+
+TEST(weft_switch_sid_hole__swallows_one_entry_s_frames)
+{
+	uint64_t own = (uint64_t)OWN << 48, next = UINT64_C(3) << 32, rest = 1 << 16;
+
+	one_open(&one, NULL);
+	CHECK(!weft_switch_sid_hole(one.sw, 0x7777, true));
+	CHECK(!weft_switch_sid_hole(one.sw, 0, true));
+	CHECK(weft_switch_sid_hole(one.sw, 3, true));
+	CHECK_EQ(fate(own | next | rest), WEFT_FABRIC_DROP_FAULT);
+	CHECK_EQ(fate(next << 16 | rest), WEFT_FABRIC_DROP_FAULT);
+	CHECK_EQ(fate(own | UINT64_C(2) << 32 | rest), WEFT_FABRIC_DROP_NONE);
+	CHECK(weft_switch_sid_hole(one.sw, 3, false));
+	CHECK_EQ(fate(own | next | rest), WEFT_FABRIC_DROP_NONE);
+	CHECK(weft_switch_sid_hole(one.sw, 0xe002, true)); /* a link's */
+	CHECK_EQ(fate(UINT64_C(0xe002) << 48 | rest), WEFT_FABRIC_DROP_FAULT);
+	CHECK(weft_switch_sid_hole(one.sw, OWN, true));
+	CHECK_EQ(fate(own | UINT64_C(2) << 32 | rest), WEFT_FABRIC_DROP_FAULT);
+	CHECK_EQ(weft_switch_drops(one.sw, WEFT_FABRIC_DROP_FAULT), 4);
+	weft_switch_reboot(one.sw, 0);
+	one_routes(&one);
+	CHECK_EQ(fate(own | next | rest), WEFT_FABRIC_DROP_NONE);
+	one_close(&one);
+}
+
 TEST(weft_switch_prefix_add__longest_match_wins)
 {
 	uint8_t addr[16] = { 0xfd, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3 };
