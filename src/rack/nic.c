@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic - a host's end of its cables: one line per plane, at the rate of the link.
+ *
+ * Hosts hold no queue here: what a host sends starts when its line is free, and weft_rack_send()
+ * computes that at once instead of waiting for it.  Only a pause undoes such a promise: what would
+ * have started after it is held, and starts over when it ends.  A paused host sends nothing at all,
+ * control neither; MRC's own fabrics never pause, and a NIC that a comparison needs is as simple as
+ * that.
+ */
+#include "local.h"
+
+/* From the start to the end of a frame on the line. */
+static uint64_t duration_ps(const struct nic *nic, const struct weft_frame *frame)
+{
+	return ((uint64_t)frame->bytes + WEFT_FRAME_GAP_BYTES) * nic->byte_ps_q16 >> 16;
+}
+
+static struct nic *nic_of(const struct weft_rack *rack, const struct line *line)
+{
+	WEFT_ASSERT(is_host(rack, line->from));
+	return &rack->nics[(line - rack->lines) / 2];
+}
+
+void nic_send(struct weft_rack *rack, struct line *line, uint32_t index, uint64_t at_ps)
+{
+	struct nic *nic = nic_of(rack, line);
+	struct flight *flight = &rack->flights[index];
+
+	if (WEFT_UNLIKELY(line->flags & LINE_PAUSED)) {
+		flight->at_ps = at_ps;
+		flight->next = NONE;
+		if (nic->held_head == NONE)
+			nic->held_head = index;
+		else
+			rack->flights[nic->held_tail].next = index;
+		nic->held_tail = index;
+		return;
+	}
+	at_ps = WEFT_MAX(at_ps, rack->now_ps);
+	at_ps = WEFT_MAX(at_ps, nic->free_ps);
+	nic->free_ps = at_ps + duration_ps(nic, &flight->frame);
+	flight->at_ps = nic->free_ps + line->delay_ps;
+	flight_start(rack, line, index);
+}
+
+bool weft_rack_send(struct weft_rack *rack, uint32_t host, uint32_t plane,
+	const struct weft_frame *frame, uint32_t ip_bytes, uint64_t at_ps)
+{
+	const struct weft_rack_config *c = &rack->config;
+
+	WEFT_ASSERT(host < rack->shape.hosts && plane < rack->shape.planes);
+	WEFT_ASSERT(ip_bytes <= UINT16_MAX - WEFT_FRAME_ETHER_BYTES);
+	WEFT_ASSERT(!c->memory || ip_bytes <= c->slot_bytes - c->slot_offset);
+	if (rack->n_inside == c->frames)
+		return false;
+	struct line *line = &rack->lines[2 * ((size_t)host * rack->shape.planes + plane)];
+
+	rack->n_inside++;
+	rack->stats.sent++;
+	if (WEFT_UNLIKELY(!(line->flags & LINE_UP))) {
+		struct weft_frame lost = *frame;
+
+		lost.bytes = (uint16_t)(ip_bytes + WEFT_FRAME_ETHER_BYTES);
+		give_back(rack, &lost, host, plane, WEFT_FABRIC_DROP_PORT_DOWN);
+		return true;
+	}
+	uint32_t index = flight_take(rack);
+	struct weft_frame *f = &rack->flights[index].frame;
+
+	*f = *frame;
+	f->bytes = (uint16_t)(ip_bytes + WEFT_FRAME_ETHER_BYTES);
+	if (c->memory)
+		__builtin_prefetch(c->memory + f->handle * c->slot_bytes + c->slot_offset, 1);
+	nic_send(rack, line, index, at_ps);
+	return true;
+}
+
+uint64_t weft_rack_line_free_ps(const struct weft_rack *rack, uint32_t host, uint32_t plane)
+{
+	WEFT_ASSERT(host < rack->shape.hosts && plane < rack->shape.planes);
+	size_t link = (size_t)host * rack->shape.planes + plane;
+
+	return rack->lines[2 * link].flags & LINE_PAUSED ? WEFT_NEVER : rack->nics[link].free_ps;
+}
+
+/* When the flight began; the rate may have changed since. */
+static uint64_t start_ps(
+	const struct nic *nic, const struct line *line, const struct flight *flight)
+{
+	uint64_t took_ps = line->delay_ps + duration_ps(nic, &flight->frame);
+
+	return flight->at_ps > took_ps ? flight->at_ps - took_ps : 0;
+}
+
+/* Takes back what has not begun. */
+static void hold(struct weft_rack *rack, struct line *line, struct nic *nic)
+{
+	uint32_t *at = &line->head, last = NONE;
+
+	nic->free_ps = WEFT_MIN(nic->free_ps, rack->now_ps);
+	while (*at != NONE) {
+		struct flight *flight = &rack->flights[*at];
+
+		if (start_ps(nic, line, flight) > rack->now_ps)
+			break;
+		nic->free_ps = WEFT_MAX(nic->free_ps, flight->at_ps - line->delay_ps);
+		last = *at;
+		at = &flight->next;
+	}
+	nic->held_head = *at;
+	nic->held_tail = line->tail;
+	*at = NONE;
+	line->tail = last;
+	for (uint32_t i = nic->held_head; i != NONE; i = rack->flights[i].next)
+		rack->flights[i].at_ps = start_ps(nic, line, &rack->flights[i]);
+	if (line->head == NONE && line->flags & LINE_ARRIVES) {
+		agenda_remove(&rack->agenda, what_of(rack, line, WHAT_ARRIVAL));
+		line->flags &= (uint8_t)~LINE_ARRIVES;
+	}
+}
+
+void nic_pause(struct weft_rack *rack, struct line *line, bool is_pause)
+{
+	struct nic *nic = nic_of(rack, line);
+
+	if (is_pause == !!(line->flags & LINE_PAUSED))
+		return;
+	line->flags ^= LINE_PAUSED;
+	if (is_pause) {
+		hold(rack, line, nic);
+		return;
+	}
+	uint32_t index = nic->held_head;
+
+	nic->held_head = NONE;
+	while (index != NONE) {
+		uint32_t next = rack->flights[index].next;
+
+		nic_send(rack, line, index, rack->flights[index].at_ps);
+		index = next;
+	}
+}

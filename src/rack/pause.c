@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pause - PFC's words between neighbours, in the time that they take.
+ *
+ * A pause waits for the frame that is on the line, then takes a minimal frame's time and the
+ * cable's delay.  It does not delay the data behind it (84 bytes, per pause), because a switch's
+ * line is the switch's own, and the headroom of a port is reckoned without.
+ *
+ * A switch remembers what it wants to tell until it is asked, and takes back what is out of date by
+ * then; so where too many are under way, asking later is enough.
+ */
+#include "local.h"
+
+enum { PAUSE_BYTES = 84 }; /* 64 from address to FCS; preamble and gap */
+
+static void send(struct weft_rack *rack, struct line *line, bool is_pause)
+{
+	uint64_t at_ps = rack->now_ps;
+	uint32_t index = rack->pauses_free;
+
+	if (line->head != NONE) /* departures are never ahead of time: one frame at most */
+		at_ps = WEFT_MAX(at_ps, rack->flights[line->tail].at_ps - line->delay_ps);
+	at_ps += (PAUSE_BYTES * byte_ps_q16(line->rate_bps) >> 16) + line->delay_ps;
+	rack->pauses_free = rack->pauses[index].next;
+	rack->pauses[index].line = (uint32_t)(line - rack->lines);
+	rack->pauses[index].is_pause = is_pause;
+	agenda_add(&rack->agenda, at_ps, rack->agenda.orders++, index << 2 | WHAT_PAUSE);
+}
+
+void pauses_send(struct weft_rack *rack, uint32_t node)
+{
+	struct node *n = switch_node(rack, node);
+	bool is_pause;
+	uint32_t port;
+
+	for (;;) {
+		if (rack->pauses_free == NONE) {
+			rack->is_short_of_pauses = true;
+			return;
+		}
+		if (!weft_switch_pause_poll(n->sw, &port, &is_pause))
+			return;
+		struct line *line = &rack->lines[n->lines[port]];
+
+		line->flags &= (uint8_t)~LINE_ASKED;
+		line->flags |= is_pause ? LINE_ASKED : 0;
+		if (line->flags & LINE_UP)
+			send(rack, line, is_pause);
+	}
+}
+
+void pause_again(struct weft_rack *rack, struct line *line)
+{
+	/* No place: the far end will overrun the headroom for once, which is counted. */
+	if (rack->pauses_free != NONE)
+		send(rack, line, true);
+}
+
+void pause_arrive(struct weft_rack *rack, uint32_t index)
+{
+	struct pause pause = rack->pauses[index];
+	struct line *line = &rack->lines[pause.line], *back = &rack->lines[pause.line ^ 1];
+
+	rack->pauses[index].next = rack->pauses_free;
+	rack->pauses_free = index;
+	if (!(line->flags & LINE_UP)) {
+		/* Lost with its cable. */
+	} else if (is_host(rack, line->to)) {
+		nic_pause(rack, back, pause.is_pause);
+	} else {
+		weft_switch_pause(switch_node(rack, line->to)->sw, line->to_port, pause.is_pause,
+			rack->now_ps);
+		line_due(rack, back);
+	}
+	if (!rack->is_short_of_pauses)
+		return;
+	rack->is_short_of_pauses = false;
+	for (uint32_t node = rack->shape.hosts; node < rack->shape.nodes; node++)
+		pauses_send(rack, node);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rig.h"
+
+static struct rig rig;
+
+static uint32_t link_of(const char *name)
+{
+	uint32_t link = weft_topo_link_find(rig.topo, name);
+
+	REQUIRE(link != WEFT_TOPO_NONE);
+	return link;
+}
+
+/* n frames from h0 to h4 by one path of plane 0, back to back from at_ps on. */
+static void send_n(uint32_t n, uint32_t uplink, uint64_t at_ps)
+{
+	for (uint32_t i = 0; i < n; i++)
+		CHECK(rig_send(
+			&rig, 0, 4, weft_ev(0, uplink), (uplink * 100 + i) % 2000, 986, at_ps));
+}
+
+static size_t count_out(enum weft_fabric_drop drop, uint32_t node)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rig.n_outs; i++)
+		n += rig.outs[i].drop == drop && rig.outs[i].node == node;
+	return n;
+}
+
+enum { FULL_PS = 1024 * RIG_BYTE_PS };
+static const uint64_t late_ps = UINT64_C(1000000000);
+
+TEST(weft_rack_link_mark__loses_what_is_on_the_cable)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t link = link_of("p0.t0-0:t1-0/1"), t0 = weft_topo_t0(rig.topo, 0, 0);
+
+	weft_rack_link_rate(rig.rack, link, UINT64_C(50000000000)); /* so that some wait */
+	send_n(40, 1, 0);
+	weft_rack_link_mark(rig.rack, link, false, 20 * FULL_PS);
+	CHECK(!weft_rack_link_is_up(rig.rack, link));
+	weft_rack_check(rig.rack);
+	rig_run(&rig, late_ps);
+	CHECK_EQ(rig.n_outs, 40);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4) + count_out(WEFT_FABRIC_DROP_PORT_DOWN, t0),
+		40);
+	/* Until the cut the link had time for nine; then they fly 500 ns. */
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 5);
+	rig.n_outs = 0;
+	send_n(3, 1, late_ps);
+	send_n(3, 0, late_ps); /* its twin is well */
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_PORT_DOWN, t0), 3);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 3);
+	weft_rack_link_mark(rig.rack, link, true, 2 * late_ps);
+	weft_rack_link_rate(rig.rack, link, 0);
+	rig.n_outs = 0;
+	send_n(3, 1, 2 * late_ps);
+	rig_run(&rig, 3 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 3);
+	CHECK_EQ(rig.outs[0].at_ps, 2 * late_ps + 4 * FULL_PS + 1200000);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_link_mark__loses_what_a_host_has_promised)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t link = link_of("h0.p0");
+
+	send_n(10, 0, 0);
+	weft_rack_link_mark(rig.rack, link, false, 2 * FULL_PS + 100000);
+	CHECK_EQ(weft_rack_line_free_ps(rig.rack, 0, 0), 2 * FULL_PS + 100000);
+	CHECK_EQ(rig_run(&rig, 2 * FULL_PS + 100000), 8);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_PORT_DOWN, 0), 8);
+	send_n(1, 0, 0); /* into a dead socket */
+	rig_run(&rig, 3 * FULL_PS);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_PORT_DOWN, 0), 9);
+	CHECK_EQ(rig.outs[8].frame.bytes, 1000);
+	/* And what is to go down to it. */
+	CHECK(rig_send(&rig, 4, 0, weft_ev(0, 0), 1, 986, 0));
+	rig_run(&rig, late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_PORT_DOWN, weft_topo_t0(rig.topo, 0, 0)), 1);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 2);
+	CHECK_EQ(rig.n_outs, 12);
+	weft_rack_link_mark(rig.rack, link, true, late_ps);
+	send_n(1, 0, 0);
+	CHECK_EQ(rig_run(&rig, 2 * late_ps), 1);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_link_rate__changes_both_ways_and_back)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t link = link_of("h0.p0");
+
+	weft_rack_link_rate(rig.rack, link, UINT64_C(10000000000));
+	send_n(1, 0, 0);
+	CHECK_EQ(rig_run(&rig, late_ps), 1);
+	CHECK_EQ(rig.outs[0].at_ps, 13 * FULL_PS + 1200000);
+	CHECK(rig_send(&rig, 4, 0, weft_ev(0, 0), 1, 986, 0));
+	CHECK_EQ(rig_run(&rig, 2 * late_ps), 1);
+	CHECK_EQ(rig.outs[1].at_ps, late_ps + 13 * FULL_PS + 1200000);
+	weft_rack_link_rate(rig.rack, link, 0);
+	send_n(1, 0, 0);
+	CHECK_EQ(rig_run(&rig, 3 * late_ps), 1);
+	CHECK_EQ(rig.outs[2].at_ps, 2 * late_ps + 4 * FULL_PS + 1200000);
+	CHECK_PANICS(weft_rack_link_rate(rig.rack, link, 999999));
+	rig_close(&rig);
+}
+
+TEST(weft_rack_link_loss__takes_a_share_of_one_way)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t link = link_of("p0.t0-0:t1-0"), t0 = weft_topo_t0(rig.topo, 0, 0);
+
+	weft_rack_link_loss(rig.rack, link, 1, 200000);
+	send_n(2000, 0, 0);
+	for (uint32_t i = 0; i < 1000; i++)
+		CHECK(rig_send(&rig, 4, 0, weft_ev(0, 0), i, 986, 0));
+	rig_run(&rig, late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 0), 1000);
+	CHECK_NEAR((double)count_out(WEFT_FABRIC_DROP_FAULT, t0), 400, 60);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, t0) + count_out(WEFT_FABRIC_DROP_NONE, 4), 2000);
+	weft_rack_link_loss(rig.rack, link, 3, 0);
+	rig.n_outs = 0;
+	send_n(100, 0, late_ps);
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 100);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_link_hole__swallows_what_is_steered_into_it)
+{
+	rig_open(&rig, rig_fabric, true);
+	uint32_t link = link_of("p0.t0-0:t1-0"), t0 = weft_topo_t0(rig.topo, 0, 0);
+	uint8_t addr[16];
+
+	weft_rack_link_hole(rig.rack, link, 1, true);
+	for (uint32_t uplink = 0; uplink < 4; uplink++)
+		send_n(10, uplink, uplink * UINT64_C(10000000));
+	CHECK(rig_send(&rig, 4, 0, weft_ev(0, 0), 3000, 986, 0)); /* the other way */
+	for (uint32_t i = 0; i < 16; i++) {                       /* TCP: not steered */
+		weft_topo_host_addr(rig.topo, 4 + i % 12, 0, addr);
+		rig_put_ip(&rig, 3100 + i, 0, 0, addr, 400);
+		CHECK(weft_rack_send(rig.rack, 0, 0, &(struct weft_frame){ .handle = 3100 + i },
+			400, late_ps / 2));
+	}
+	rig_run(&rig, late_ps);
+	CHECK_EQ(rig.n_outs, 57);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, t0), 10);
+	CHECK_EQ(weft_rack_stats(rig.rack)->dropped, 10);
+	weft_rack_link_hole(rig.rack, link, 3, false);
+	rig.n_outs = 0;
+	send_n(10, 0, late_ps);
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 10);
+	/* Down to a host, too: its T0 would send. */
+	weft_rack_link_hole(rig.rack, link_of("h4.p0"), 3, true);
+	rig.n_outs = 0;
+	send_n(10, 2, 2 * late_ps);
+	rig_run(&rig, 3 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, weft_topo_t0(rig.topo, 0, 1)), 10);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_freeze__keeps_what_waits)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t node = weft_topo_t1(rig.topo, 0, 0);
+
+	weft_rack_link_rate(rig.rack, link_of("p0.t0-1:t1-0"), UINT64_C(10000000000));
+	send_n(20, 0, 0);
+	weft_rack_freeze(rig.rack, node, true, 8 * FULL_PS + 600000);
+	weft_rack_check(rig.rack);
+	rig_run(&rig, late_ps);
+	CHECK(weft_rack_link_is_up(rig.rack, link_of("p0.t0-1:t1-0")));
+	size_t frozen = count_out(WEFT_FABRIC_DROP_FROZEN, node), out = rig.n_outs - frozen;
+
+	CHECK_EQ(frozen, 13); /* two lines and 600 ns away: seven of them were there */
+	CHECK_EQ(out, 1);
+	weft_rack_freeze(rig.rack, node, false, late_ps);
+	CHECK_EQ(rig_run(&rig, 2 * late_ps), 20 - frozen - out);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 20 - frozen);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_power__brings_a_switch_back_with_its_table)
+{
+	rig_open(&rig, rig_fabric, true);
+	uint32_t node = weft_topo_t1(rig.topo, 0, 0), t0 = weft_topo_t0(rig.topo, 0, 0);
+	uint32_t cut = link_of("p0.t0-0:t1-0");
+
+	weft_rack_link_rate(rig.rack, link_of("p0.t0-1:t1-0"), UINT64_C(10000000000));
+	weft_rack_link_hole(rig.rack, link_of("p0.t0-1:t1-0/1"), 2, true);
+	send_n(20, 0, 0);
+	weft_rack_power(rig.rack, node, false, 8 * FULL_PS + 600000);
+	weft_rack_check(rig.rack);
+	CHECK(!weft_rack_link_is_up(rig.rack, cut));
+	rig_run(&rig, late_ps);
+	CHECK_EQ(rig.n_outs, 20);
+	CHECK(count_out(WEFT_FABRIC_DROP_REBOOT, node) >= 4);
+	CHECK(count_out(WEFT_FABRIC_DROP_PORT_DOWN, t0) >= 10);
+	CHECK_EQ(weft_switch_sid_pkts(weft_rack_switch(rig.rack, node), 0x4000), 0);
+	/* While it is off somebody cuts a cable and mends another: neither comes up now. */
+	weft_rack_link_mark(rig.rack, cut, false, late_ps);
+	weft_rack_link_mark(rig.rack, link_of("p0.t0-0:t1-0/1"), true, late_ps);
+	CHECK(!weft_rack_link_is_up(rig.rack, link_of("p0.t0-0:t1-0/1")));
+	weft_rack_power(rig.rack, node, true, late_ps);
+	CHECK(!weft_rack_link_is_up(rig.rack, cut));
+	CHECK(weft_rack_link_is_up(rig.rack, link_of("p0.t0-0:t1-0/1")));
+	weft_rack_link_mark(rig.rack, cut, true, late_ps);
+	rig.n_outs = 0;
+	send_n(5, 0, late_ps);
+	send_n(5, 1, late_ps); /* the hole went with the table that had it */
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 10);
+	rig_close(&rig);
+}
+
+TEST(weft_rack_path_loss__takes_a_share_of_one_path)
+{
+	rig_open(&rig, rig_fabric, false);
+	uint32_t t0 = weft_topo_t0(rig.topo, 0, 0);
+
+	CHECK(weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 1), 1000000));
+	CHECK(weft_rack_path_loss(rig.rack, 0, 1, weft_ev(0, 0), 1000000));
+	CHECK(!weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 4), 1));
+	CHECK(!weft_rack_path_loss(rig.rack, 0, 0, weft_ev(0, 0), 1));
+	for (uint32_t uplink = 0; uplink < 4; uplink++)
+		send_n(10, uplink, 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		CHECK(rig_send(&rig, 0, 5, weft_ev(0, 1), i, 986, 0)); /* another's path */
+		CHECK(rig_send(&rig, 1, 4, weft_ev(0, 1), i, 986, 0));
+		CHECK(rig_send(&rig, 0, 1, weft_ev(0, 0), i, 986, 0)); /* below one T0 */
+		CHECK(rig_send(&rig, 0, 2, weft_ev(0, 0), i, 986, 0));
+	}
+	rig_run(&rig, late_ps);
+	CHECK_EQ(rig.n_outs, 80);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, t0), 20);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 40);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 1), 0);
+	/* Another share, then none; the other path's stays. */
+	CHECK(weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 1), 1));
+	CHECK(weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 1), 0));
+	CHECK(weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 1), 0));
+	rig.n_outs = 0;
+	send_n(10, 1, late_ps);
+	CHECK(rig_send(&rig, 0, 1, weft_ev(0, 0), 1, 986, late_ps));
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 10);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, t0), 1);
+	/* As many as a switch can hold; then there is no room, and one ended makes some. */
+	uint32_t n = 1;
+
+	for (uint32_t dst = 4; dst < 16; dst++)
+		for (uint32_t uplink = 0; uplink < 4; uplink++)
+			n += weft_rack_path_loss(rig.rack, 0, dst, weft_ev(0, uplink), 5);
+	CHECK_EQ(n, WEFT_SWITCH_FAULTS_MAX);
+	CHECK(weft_rack_path_loss(rig.rack, 0, 15, weft_ev(0, 3), 0));
+	CHECK(weft_rack_path_loss(rig.rack, 0, 4, weft_ev(0, 0), 0));
+	CHECK(weft_rack_path_loss(rig.rack, 0, 15, weft_ev(0, 3), 5));
+	rig_close(&rig);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rig.h"
+
+static struct rig rig;
+
+enum { MESSAGE = 600, BYTES = 4000 };
+static const uint64_t late_ps = UINT64_C(1000000000);
+
+static void open_lossless(void)
+{
+	rig_open(&rig, rig_fabric, false);
+	for (unsigned i = 0; i < PROFILES; i++)
+		weft_port_profile_fill(&rig.rack->profiles[i], WEFT_DISCIPLINE_LOSSLESS,
+			i == PROFILE_HOST, 40000, 12500);
+	rig.rack->is_lossless = true;
+}
+
+/* Everybody below the other T0s to h0, over one plane: 12 into 1. */
+static void send_crowd(void)
+{
+	for (uint32_t i = 0; i < MESSAGE; i++)
+		CHECK(rig_send(&rig, 4 + i % 12, 0, weft_ev(0, i / 12 % 4), i, BYTES, 0));
+}
+
+static uint64_t total_pauses(void)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t node = rig.shape.hosts; node < rig.shape.nodes; node++)
+		for (uint32_t port = 0; port < weft_topo_node(rig.topo, node).ports; port++)
+			sum += weft_switch_port_counters(weft_rack_switch(rig.rack, node), port)
+				       ->pfc_sent;
+	return sum;
+}
+
+TEST(pauses_send__loses_nothing_and_wastes_nothing)
+{
+	open_lossless();
+	send_crowd();
+	/* The line of h0 is busy from the first to the last. */
+	uint64_t end_ps = (MESSAGE + 3) * rig_line_ps(BYTES) + 1200000;
+
+	CHECK_EQ(rig_run(&rig, end_ps), MESSAGE);
+	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, MESSAGE);
+	CHECK_EQ(rig.outs[MESSAGE - 1].at_ps, end_ps);
+	CHECK(total_pauses() > 100);
+	CHECK_EQ(weft_rack_next_ps(rig.rack), WEFT_NEVER);
+	rig_close(&rig);
+}
+
+TEST(pauses_send__stops_hosts_too)
+{
+	open_lossless();
+	send_crowd();
+	bool was_paused = false;
+
+	for (uint64_t now_ps = 0; now_ps < late_ps && !was_paused; now_ps += 100000) {
+		rig_run(&rig, now_ps);
+		was_paused = weft_rack_line_free_ps(rig.rack, 4, 0) == WEFT_NEVER;
+	}
+	CHECK(was_paused);
+	weft_rack_check(rig.rack);
+	rig_run(&rig, late_ps);
+	CHECK(weft_rack_line_free_ps(rig.rack, 4, 0) != WEFT_NEVER);
+	CHECK_EQ(rig.n_outs, MESSAGE);
+	rig_close(&rig);
+}
+
+/* The first pause that is under way. */
+static const struct entry *find_pause(void)
+{
+	const struct agenda *agenda = &rig.rack->agenda;
+
+	for (uint32_t i = 0; i < agenda->n; i++)
+		if ((agenda->entries[i].what & 3) == WHAT_PAUSE)
+			return &agenda->entries[i];
+	return NULL;
+}
+
+TEST(pauses_send__takes_a_small_frame_s_time_and_the_cable_s)
+{
+	open_lossless();
+	for (uint32_t i = 0; i < 100; i++) /* h1 and h2 to h0: nothing goes down to them */
+		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, 0));
+	while (!find_pause())
+		rig_run(&rig, weft_rack_next_ps(rig.rack));
+	CHECK_EQ(find_pause()->at_ps, rig.rack->now_ps + 84 * RIG_BYTE_PS + 100000);
+	rig_run(&rig, late_ps);
+	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, 100);
+	rig_close(&rig);
+}
+
+TEST(pauses_send__waits_for_the_frame_on_the_line)
+{
+	open_lossless();
+	for (uint32_t i = 0; i < 100; i++) /* h1 is first, and will be told first */
+		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, i % 2 * 3000000));
+	for (uint32_t i = 100; i < 1100; i++) /* one after the other, all the way down to h1 */
+		CHECK(rig_send(&rig, 3, 1, weft_ev(0, 0), i, 900, 0));
+	while (!find_pause())
+		rig_run(&rig, weft_rack_next_ps(rig.rack));
+	const struct line *line = &rig.rack->lines[rig.rack->pauses[find_pause()->what >> 2].line];
+	uint64_t end_ps = rig.rack->flights[line->tail].at_ps - 100000;
+
+	REQUIRE(line->head != NONE && end_ps > rig.rack->now_ps);
+	CHECK_EQ(find_pause()->at_ps, end_ps + 84 * RIG_BYTE_PS + 100000);
+	rig_run(&rig, 2 * late_ps);
+	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, 1100);
+	rig_close(&rig);
+}
+
+/* With room for one pause at a time many come late, and some frames find no headroom; but every
+ * neighbour that was told to stop is told to go on.
+ */
+TEST(pause_arrive__lets_those_talk_who_had_to_wait)
+{
+	open_lossless();
+	struct weft_rack *rack = rig.rack;
+	uint32_t rest = rack->pauses[rack->pauses_free].next, only = rack->pauses_free;
+
+	rack->pauses[only].next = NONE;
+	send_crowd();
+	bool was_short = false;
+
+	for (uint64_t now_ps = 0; now_ps < late_ps; now_ps += 50000) {
+		rig_run(&rig, now_ps);
+		was_short |= rack->is_short_of_pauses;
+	}
+	CHECK(was_short);
+	CHECK_EQ(rig.n_outs, MESSAGE);
+	CHECK_EQ(rack->pauses_free, only);
+	rack->pauses[only].next = rest;
+	rig_close(&rig);
+}
+
+TEST(pause_again__reminds_who_was_unplugged)
+{
+	open_lossless();
+	struct weft_rack *rack = rig.rack;
+	uint32_t link = weft_topo_link_find(rig.topo, "h1.p0");
+
+	for (uint32_t i = 0; i < 200; i++)
+		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, 0));
+	while (weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER)
+		rig_run(&rig, weft_rack_next_ps(rack));
+	weft_rack_link_mark(rack, link, false, rack->now_ps);
+	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER); /* nothing is plugged in */
+	weft_rack_link_mark(rack, link, true, rack->now_ps);
+	uint64_t told_ps = rack->now_ps + 84 * RIG_BYTE_PS + 100000;
+
+	rig_run(&rig, told_ps - 1);
+	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
+	rig_run(&rig, told_ps);
+	CHECK_EQ(weft_rack_line_free_ps(rack, 1, 0), WEFT_NEVER);
+	rig_run(&rig, late_ps);
+	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
+	CHECK_EQ(rig.n_outs, 200);
+	rig_close(&rig);
+}
