@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_SHM_H
+#define WEFT_SHM_H
+/*
+ * shm - packets between processes of one machine: a pool of slots, and rings of their numbers.
+ *
+ *   near end: a host                                    far end: a switch, or another host
+ *      [slot] -- tx ring of plane p: "slot 17 goes" ------------------------------>
+ *      <------- fill ring: "these slots are yours to send with" -------------------
+ *      <------- rx ring: "slot 99 has arrived, by plane p" ------------------------
+ *      [slot] -- done ring: "99 is read" ----------------------------------------->
+ *
+ * Two hosts back to back use the same rings crosswise (one's tx is the other's rx, one's done the
+ * other's fill), so the near end does not know whether a switch is at the other.
+ *
+ * A slot has one owner at any time: whoever took its number out of a ring last.  Each process keeps
+ * a table of its own of who owns what, so a number that was never lent cannot be given back.
+ * A packet in a slot is raw IP, from the first IP header on, at WEFT_SHM_HEADROOM.
+ *
+ * Time     at_ns is when a packet began to be sent (weft_clock_now), or when it arrived; this room
+ *          only carries it.  Meeting blocks, within the limits given there.
+ * Memory   memfds, mapped by both, sealed against shrinking.  Opening allocates, closing frees.
+ * Threads  One per pool, with all its links.
+ * Trust    All that map a pool are one user's (the socket's mode is 0600), but may be foul or dead.
+ *          What is taken is in range and was ours to take, or is skipped and counted; bytes in
+ *          slots can be changed by them at any time, so whoever parses those must survive that.
+ * Errors   -1 and one line in error, or a count that is smaller than asked for.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_SHM_PLANES_MAX 16u
+#define WEFT_SHM_SLOTS_MAX (1u << 20)
+#define WEFT_SHM_ENTRIES_MAX (1u << 16)
+#define WEFT_SHM_HEADROOM 64u /* bytes in front of each packet, for an outer header or Ethernet */
+
+struct weft_shm_desc {
+	uint64_t at_ns;
+	uint32_t slot;
+	uint16_t bytes; /* of the IP packet */
+	uint8_t plane;
+	uint8_t flags; /* seven bits, the caller's; the uppermost is not carried */
+};
+
+struct weft_shm_pool { /* as this process has mapped it; stays where it is while links use it */
+	uint8_t *memory;
+	uint32_t slots, slot_bytes; /* slot_bytes: a multiple of 64, headroom included */
+	int fd;
+	uint32_t *owner; /* [slot] 0: this process, otherwise the link that it was lent to */
+	uint32_t links;  /* numbers given out */
+};
+
+/* slot_bytes: 128 .. 65536, a multiple of 64.  All slots are this process's. */
+int weft_shm_pool_open(struct weft_shm_pool *pool, uint32_t slots, uint32_t slot_bytes, char *error,
+	size_t error_bytes);
+void weft_shm_pool_close(struct weft_shm_pool *pool); /* after its links; all zero is fine */
+static inline uint8_t *weft_shm_packet(const struct weft_shm_pool *pool, uint32_t slot)
+{
+	return pool->memory + (size_t)slot * pool->slot_bytes + WEFT_SHM_HEADROOM;
+}
+/* Bytes of the largest packet. */
+static inline uint32_t weft_shm_packet_max(const struct weft_shm_pool *pool)
+{
+	return pool->slot_bytes - WEFT_SHM_HEADROOM;
+}
+
+/*
+ * The near end puts into DONE and TX and takes from FILL and RX; the far end the other way round.
+ */
+enum weft_shm_ring { WEFT_SHM_FILL, WEFT_SHM_RX, WEFT_SHM_DONE, WEFT_SHM_TX /* + plane */ };
+
+struct weft_shm_link; /* one end of a set of rings */
+
+/* The far end makes the rings; entries: of each, a power of two. */
+int weft_shm_link_open(struct weft_shm_link **link, struct weft_shm_pool *pool, uint32_t planes,
+	uint32_t entries, char *error, size_t error_bytes);
+/* Hangs up, too.  At the far end the slots that the other end had are this process's again; those
+ * that it had put into its rings are lost to it.  NULL is fine. */
+void weft_shm_link_close(struct weft_shm_link *link);
+/* The far end, before closing: up to n slots that come back by it, and which they are.  Call until
+ * 0.  (Whoever keeps a list of free slots puts these there.) */
+size_t weft_shm_reclaim(struct weft_shm_link *link, uint32_t slots[], size_t n);
+
+uint32_t weft_shm_planes(const struct weft_shm_link *link);
+/* As many of n as fit; each slot must be this process's, and is not afterwards.  A TX ring says the
+ * plane by itself. */
+size_t weft_shm_put(
+	struct weft_shm_link *link, uint32_t ring, const struct weft_shm_desc descs[], size_t n);
+/* As many of n as are there and right. */
+size_t weft_shm_take(
+	struct weft_shm_link *link, uint32_t ring, struct weft_shm_desc descs[], size_t n);
+size_t weft_shm_room(struct weft_shm_link *link, uint32_t ring);        /* for put */
+bool weft_shm_waiting(const struct weft_shm_link *link, uint32_t ring); /* something to take */
+uint64_t weft_shm_bad(const struct weft_shm_link *link); /* descriptors that were refused */
+
+/*
+ * Sleep and wake.  An end that will sleep says so, looks at its rings once more, then waits for
+ * wait_fd to be readable; awake again, it says that and clears the bell.  Ringing after a put costs
+ * some nanoseconds while the other end is awake, and a system call once per sleep.
+ */
+void weft_shm_will_sleep(struct weft_shm_link *link, bool will);
+int weft_shm_wait_fd(const struct weft_shm_link *link); /* -1 before the meeting */
+void weft_shm_bell(struct weft_shm_link *link);         /* wakes the other end if it sleeps */
+/* False: the other end is gone (it closed, or its process died). */
+bool weft_shm_bell_clear(struct weft_shm_link *link);
+
+/* Planes whose cable is up, told by the far end (none at first); a change wakes the near end. */
+void weft_shm_carrier_set(struct weft_shm_link *link, uint32_t mask);
+uint32_t weft_shm_carrier(const struct weft_shm_link *link);
+
+/*
+ * Meeting over a unix socket (SOCK_SEQPACKET).  The near end dials and says who it is; the far end
+ * accepts, decides, and hands over pool and rings.  The connection then is the link's: it carries
+ * the bells, and its hang-up is how each end learns of the other's death.
+ */
+struct weft_shm_hello {
+	char host[32];     /* whose NIC this is part of; printable */
+	uint16_t udp_port; /* packets to this port are for us; 0: choose one */
+	uint32_t planes;   /* 0: as many as there are */
+};
+/* A socket that does not block; takes the place of one that a dead process left behind. */
+int weft_shm_listen(const char *path, char *error, size_t error_bytes);
+/* 1: somebody came; *fd is the connection.  0: nobody.  -1: one came, and talked nonsense or did
+ * not talk within 10 ms. */
+int weft_shm_accept(int listener, struct weft_shm_hello *hello, int *fd);
+/* The far end's side: hello as decided, udp_port filled in.  0: fd now belongs to the link.  -1: he
+ * is gone, and fd is closed. */
+int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm_link *link);
+void weft_shm_refuse(int fd, const char *why); /* closes fd */
+/* The near end's side; blocks for 2 s at most.  Fills pool, link and hello as decided. */
+int weft_shm_dial(const char *path, struct weft_shm_hello *hello, struct weft_shm_pool *pool,
+	struct weft_shm_link **link, char *error, size_t error_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_SHM_H */
