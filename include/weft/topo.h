@@ -42,6 +42,10 @@ struct weft_topo;
 /* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
 enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 
+/* What a switch of ours does with data that does not fit, and what it marks (fabric.h). */
+enum weft_topo_full { WEFT_FULL_TRIM, WEFT_FULL_DROP, WEFT_FULL_PAUSE };
+enum weft_topo_marks { WEFT_MARKS_ALL, WEFT_MARKS_CORE };
+
 struct weft_topo_shape {
 	char name[WEFT_TOPO_NAME_BYTES];
 	uint32_t planes;
@@ -56,6 +60,8 @@ struct weft_topo_shape {
 	uint32_t switch_queue_bytes;           /* of one switch egress port */
 	uint32_t base_rtt_ns;                  /* of the longest path, from the file or computed */
 	uint16_t udp_port;
+	enum weft_topo_full full;
+	enum weft_topo_marks marks; /* CORE: ports to hosts mark nothing */
 	enum weft_usid_behavior behavior;
 	uint8_t plane_bits, index_bits; /* of a uSID; type, plane, index fill 16.  A uA's type has
 					 * a bit more and its index, the port, one less */

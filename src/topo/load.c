@@ -25,6 +25,7 @@
 struct raw {
 	struct field_value name, planes, t0s, t1s, parallel, hosts, hosts_per_t0, mtu, udp_port;
 	struct field_value base_rtt, host_speed, host_delay, core_speed, core_delay, queue, radix;
+	struct field_value full, marks;
 	struct field_value block, plane_bits, behavior, host_prefix, overrides;
 };
 
@@ -38,6 +39,8 @@ static const struct raw defaults = {
 	.core_speed = { .number = UINT64_C(100000000000) },
 	.core_delay = { .number = 500 },
 	.queue = { .number = 1000000 },
+	.full = { .text = "trim" },
+	.marks = { .text = "all" },
 	.behavior = { .text = "uN" },
 	.host_prefix = { .text = "fd57:6566::/32" },
 };
@@ -57,6 +60,8 @@ static const struct field core_link_fields[] = {
 static const struct field switch_fields[] = {
 	{ "queue", FIELD_NUMBER, UNIT_BYTES, 10000, 1000000000, AT(queue), NULL },
 	{ "radix", FIELD_NUMBER, UNIT_COUNT, 2, 65536, AT(radix), NULL },
+	{ "full", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(full), NULL },
+	{ "marks", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(marks), NULL },
 	{ 0 },
 };
 static const struct field usid_fields[] = {
@@ -366,6 +371,25 @@ static bool read_behavior(struct document *doc, struct weft_topo *topo, const st
 	return true;
 }
 
+static bool read_switch(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+{
+	struct weft_topo_shape *s = &topo->shape;
+	const char *full = raw->full.text, *marks = raw->marks.text;
+
+	s->full = !strcmp(full, "drop")    ? WEFT_FULL_DROP
+		  : !strcmp(full, "pause") ? WEFT_FULL_PAUSE
+					   : WEFT_FULL_TRIM;
+	if (s->full == WEFT_FULL_TRIM && strcmp(full, "trim"))
+		return document_fail(doc, raw->full.line, "switch.full",
+			"'%s' is none, allowed: trim (cut the payload off), drop and pause (PFC)",
+			full);
+	s->marks = strcmp(marks, "core") ? WEFT_MARKS_ALL : WEFT_MARKS_CORE;
+	if (s->marks == WEFT_MARKS_ALL && strcmp(marks, "all"))
+		return document_fail(doc, raw->marks.line, "switch.marks",
+			"'%s' is none, allowed: all and core (none at ports to hosts)", marks);
+	return true;
+}
+
 static bool fill_shape(struct document *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *s = &topo->shape;
@@ -397,7 +421,8 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 			UINT32_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
 	return read_hosts(doc, topo, raw) && read_blocks(doc, topo, raw) &&
-	       read_behavior(doc, topo, raw) && check_counts(doc, topo, raw);
+	       read_behavior(doc, topo, raw) && read_switch(doc, topo, raw) &&
+	       check_counts(doc, topo, raw);
 }
 
 struct raw_override {

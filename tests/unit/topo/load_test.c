@@ -16,6 +16,8 @@ TEST(weft_topo_open_text__fills_counts_and_defaults)
 	CHECK_EQ(s->links, 8 * (4 + 4));
 	CHECK_EQ(s->mtu_bytes, 4252);
 	CHECK_EQ(s->udp_port, 4791);
+	CHECK_EQ(s->full, WEFT_FULL_TRIM);
+	CHECK_EQ(s->marks, WEFT_MARKS_ALL);
 	CHECK_EQ(s->host_bps, UINT64_C(100000000000));
 	/* 8 x 500 ns of cable, and 4 x 4380 bytes at 100 Gb/s = 350.4 ns each. */
 	CHECK_NEAR((double)s->base_rtt_ns, 4000 + 4 * 350.4, 4);
@@ -29,7 +31,8 @@ TEST(weft_topo_open_text__reads_everything_the_file_can_say)
 					"udp_port: 4971\nbase_rtt: 40us\n"
 					"host_links: {speed: 1Gb/s, delay: 2us}\n"
 					"core_links: {speed: 2.5Gb/s, delay: 3us}\n"
-					"switch: {queue: 500KB, radix: 16}\n"
+					"switch: {queue: 500KB, radix: 16, full: pause, "
+					"marks: core}\n"
 					"usid: {block: [fc01:0::/32, fc02:0::/32], "
 					"behavior: uA}\n"
 					"host_prefix: fd00:1::/32\n"
@@ -47,6 +50,8 @@ TEST(weft_topo_open_text__reads_everything_the_file_can_say)
 	CHECK_EQ(s->core_bps, UINT64_C(2500000000));
 	CHECK_EQ(s->core_delay_ns, 3000);
 	CHECK_EQ(s->switch_queue_bytes, 500000);
+	CHECK_EQ(s->full, WEFT_FULL_PAUSE);
+	CHECK_EQ(s->marks, WEFT_MARKS_CORE);
 	CHECK_EQ(s->behavior, WEFT_USID_UA);
 	CHECK_EQ(s->plane_bits, 0);
 	CHECK_EQ(s->index_bits, 14);
@@ -58,6 +63,23 @@ TEST(weft_topo_open_text__reads_everything_the_file_can_say)
 	CHECK(l.cabled);
 	CHECK(!weft_topo_link(topo, weft_topo_link_find(topo, "p1.t0-1:t1-2/1")).cabled);
 	weft_topo_close(topo);
+}
+
+TEST(weft_topo_open_text__knows_what_a_switch_may_do)
+{
+	static const char *const words[] = { "trim", "drop", "pause" };
+
+	for (unsigned full = WEFT_FULL_TRIM; full <= WEFT_FULL_PAUSE; full++) {
+		char text[128];
+
+		(void)snprintf(text, sizeof(text), LAB8 "switch: {full: %s, marks: %s}\n",
+			words[full], full & 1 ? "core" : "all");
+		struct weft_topo *topo = fabric(text);
+
+		CHECK_EQ(weft_topo_shape(topo)->full, full);
+		CHECK_EQ(weft_topo_shape(topo)->marks, full & 1);
+		weft_topo_close(topo);
+	}
 }
 
 #define BASE "name: x\nplanes: 2\nt0s: 2\nt1s: 2\n"
@@ -104,6 +126,12 @@ static const struct {
 		"each" },
 	{ BASE "hosts: 4\nusid: {plane_bits: 0}\n",
 		"t:6: usid.plane_bits: 0 bits cannot tell 2 planes apart in one block" },
+	{ BASE "hosts: 4\nswitch: {full: cut}\n",
+		"t:6: switch.full: 'cut' is none, allowed: trim (cut the payload off), drop and "
+		"pause (PFC)" },
+	{ BASE "hosts: 4\nswitch: {marks: none}\n",
+		"t:6: switch.marks: 'none' is none, allowed: all and core (none at ports to "
+		"hosts)" },
 	{ BASE "hosts: 4\nusid: {behavior: uB}\n",
 		"t:6: usid.behavior: 'uB' is none, allowed: uN (a uSID per switch) and uA "
 		"(one per link)" },
