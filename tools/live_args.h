@@ -3,7 +3,7 @@
 #define LIVE_ARGS_H
 /*
  * live_args - the options that every verb with a live endpoint has: --fabric, --host, --planes,
- * --cc, --rtt, --rate, --paths, --give-up, --port.  An argp child over a struct live_args.
+ * --via, --cc, --rtt, --rate, --paths, --give-up, --port.  An argp child over a struct live_args.
  */
 #include <argp.h>
 #include <weft/session.h>

@@ -38,6 +38,8 @@ struct weft_live_config {
 	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
 	 * Without a fabric file, planes lists own addresses, one per plane: "10.0.0.1,fd00::1". */
 	const char *fabric, *host, *planes;
+	/* Port by name ("udp"; see src/net/live_port.c); NULL: what $WEFT_VIA says, or sockets. */
+	const char *via;
 	struct weft_config
 		engine;      /* weft_live_defaults() fills it; ports and mtu follow the fabric */
 	const char *cc;      /* congestion control by name; NULL: NSCC */

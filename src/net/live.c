@@ -237,15 +237,17 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		rc = -1;
 	}
 	choose_timeouts(live);
+	live->kind = rc ? NULL : live_port_find(config->via, error, error_bytes);
+	if (!live->kind)
+		rc = -1;
 	if (!rc)
-		rc = weft_udp_open(&live->port, &live->udp, error, error_bytes);
+		rc = live->kind->open(live, error, error_bytes);
 	if (!rc)
 		rc = open_engine(live, error, error_bytes);
 	if (rc) {
 		weft_live_close(live);
 		return -1;
 	}
-	live->n_src_ports = weft_udp_numbers(live->port, &live->udp_port, live->src_port);
 	*out = live;
 	return 0;
 }

@@ -93,7 +93,7 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 	attr.n_paths = routes->n;
 	memcpy(attr.src_port, offer->src_port, sizeof(attr.src_port));
 	memcpy(attr.addr, offer->addr, sizeof(attr.addr));
-	if (weft_udp_peer_add(live->port, peer, &attr)) {
+	if (live->kind->peer_add(live->port, peer, &attr)) {
 		snprintf(error, bytes, "%s: its addresses are in use by another peer", offer->host);
 		return -1;
 	}
@@ -103,7 +103,7 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 	set.n = WEFT_MIN(WEFT_MIN(routes->n, want), live->config.engine.paths_per_set);
 	if (weft_pathset_open(live->ep, &set, &live->peers[peer].pathset)) {
 		snprintf(error, bytes, "%s: no room for its paths", offer->host);
-		weft_udp_peer_drop(live->port, peer);
+		live->kind->peer_drop(live->port, peer);
 		return -1;
 	}
 	return 0;
@@ -152,5 +152,5 @@ void live_peer_give(struct weft_live *live, uint32_t peer)
 	if (--live->peers[peer].users)
 		return;
 	(void)weft_pathset_close(live->ep, live->peers[peer].pathset);
-	weft_udp_peer_drop(live->port, peer);
+	live->kind->peer_drop(live->port, peer);
 }
