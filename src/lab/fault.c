@@ -295,8 +295,10 @@ static bool settle_ports(struct world *world, uint32_t node)
 			ok = world_fail(world, "%s", batch.text);
 	}
 	n->bare = n->want_bare;
-	for (uint32_t p = 0; p < n->ports && moved; p++)
-		port_sync(world, node, p);
+	for (uint32_t p = 0; p < n->ports && moved; p++) {
+		if (is_cabled_port(world, node, p))
+			link_sync(world, weft_topo_port_link(world->topo, node, p));
+	}
 	return (!lost || loss_set(world, node)) && ok;
 }
 

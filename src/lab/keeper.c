@@ -184,15 +184,13 @@ static bool read_stats(struct keeper *k, uint32_t link, struct lab_reply *reply)
 
 	if (link >= weft_topo_shape(w->topo)->links)
 		return world_fail(w, "no link number %u", link);
-	struct weft_link l = weft_topo_link(w->topo, link);
-	if (!l.cabled)
-		return true;
 	for (unsigned e = 0; e < 2; e++) {
-		struct netlink *netlink = &w->nodes[l.node[e]].netlink;
-		int ifindex = port_ifindex(w, l.node[e], l.port[e]);
+		struct end end = link_end(w, link, e);
 
-		if (!request_stats(netlink, ifindex, &reply->ends[e]) ||
-			!request_queue_stats(netlink, ifindex, &reply->ends[e]))
+		if (!end.at)
+			continue;
+		if (!request_stats(&end.at->netlink, end.ifindex, &reply->ends[e]) ||
+			!request_queue_stats(&end.at->netlink, end.ifindex, &reply->ends[e]))
 			return world_fail(w, "counters: %s", strerror(errno));
 	}
 	return true;

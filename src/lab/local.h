@@ -113,10 +113,18 @@ void world_close(struct world *world);
 bool world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool world_enter(struct world *world, uint32_t node);   /* this thread into the node's namespace */
 bool world_sysctl(const char *path, const char *value); /* of the namespace it is in */
-/* Makes both ends of a port's link take notice of a change now, not when the kernel gets to it. */
-void port_sync(struct world *world, uint32_t node, uint32_t port);
 int port_ifindex(const struct world *world, uint32_t node, uint32_t port);
 void port_name(const struct world *world, uint32_t node, uint32_t port, char name[16]);
+
+/* The interface at one end of a cable; at NULL: there is none. */
+struct end {
+	struct node *at;
+	int ifindex;
+	char name[16];
+};
+struct end link_end(struct world *world, uint32_t link, unsigned end);
+/* Makes both ends take notice of a change now, not when the kernel gets to it. */
+void link_sync(struct world *world, uint32_t link);
 /* Everything that topo says a node must know, except what is broken just now. */
 void table_write(struct world *world, uint32_t node, struct batch *batch);
 void table_remove(struct world *world, uint32_t node, struct batch *batch);

@@ -68,6 +68,19 @@ void port_name(const struct world *world, uint32_t node, uint32_t port, char nam
 		(void)snprintf(name, 16, "d%u", port);
 }
 
+struct end link_end(struct world *world, uint32_t link, unsigned end)
+{
+	struct weft_link l = weft_topo_link(world->topo, link);
+	struct end e = { 0 };
+
+	if (!l.cabled)
+		return e;
+	e.at = &world->nodes[l.node[end]];
+	e.ifindex = port_ifindex(world, l.node[end], l.port[end]);
+	port_name(world, l.node[end], l.port[end], e.name);
+	return e;
+}
+
 bool world_enter(struct world *world, uint32_t node)
 {
 	if (!setns(world->nodes[node].ns_fd, CLONE_NEWNET))
@@ -208,17 +221,13 @@ static bool turn_offload_off(struct world *world, const struct node *node, const
  * A carrier that comes or goes is dealt with by a kernel worker in its own time; until then an
  * interface that is up drops what it is given.  Asking for the link state does that work first.
  */
-void port_sync(struct world *world, uint32_t node, uint32_t port)
+void link_sync(struct world *world, uint32_t link)
 {
-	uint32_t link = weft_topo_port_link(world->topo, node, port);
-	char name[16];
+	for (unsigned e = 0; e < 2; e++) {
+		struct end end = link_end(world, link, e);
 
-	if (link == WEFT_TOPO_NONE)
-		return;
-	struct weft_link l = weft_topo_link(world->topo, link);
-	for (unsigned e = 0; e < 2 && l.cabled; e++) {
-		port_name(world, l.node[e], l.port[e], name);
-		(void)ethtool(&world->nodes[l.node[e]], name, ETHTOOL_GLINK);
+		if (end.at)
+			(void)ethtool(end.at, end.name, ETHTOOL_GLINK);
 	}
 }
 
@@ -292,17 +301,15 @@ static bool make_links(struct world *world)
 
 	batch_begin(&batch, &world->nodes[0].netlink);
 	for (uint32_t i = 0; i < s->links; i++) {
-		struct weft_link l = weft_topo_link(world->topo, i);
-		char names[2][16];
+		struct end from[2] = { link_end(world, i, 0), link_end(world, i, 1) };
 		struct veth_end ends[2];
 
-		if (!l.cabled)
+		if (!from[0].at || !from[1].at)
 			continue;
 		for (unsigned e = 0; e < 2; e++) {
-			port_name(world, l.node[e], l.port[e], names[e]);
-			ends[e].ns_fd = world->nodes[l.node[e]].ns_fd;
-			ends[e].ifindex = port_ifindex(world, l.node[e], l.port[e]);
-			ends[e].name = names[e];
+			ends[e].ns_fd = from[e].at->ns_fd;
+			ends[e].ifindex = from[e].ifindex;
+			ends[e].name = from[e].name;
 			link_mac(i, e, ends[e].mac);
 		}
 		request_veth(&batch, ends, s->mtu_bytes);
@@ -391,10 +398,8 @@ bool world_open(struct world *world, struct weft_topo *topo, const struct weft_l
 		if (!finish_node(world, i))
 			return false;
 	}
-	for (uint32_t i = 0; i < nodes; i++) {
-		for (uint32_t p = 0; p < world->nodes[i].ports; p++)
-			port_sync(world, i, p);
-	}
+	for (uint32_t i = 0; i < weft_topo_shape(topo)->links; i++)
+		link_sync(world, i);
 	return true;
 }
 
