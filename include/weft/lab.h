@@ -129,13 +129,14 @@ struct weft_lab_end_stats { /* what the kernel counts at one end of a link */
 int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end_stats ends[2]);
 
 /*
- * Packets that a switch steered by its own uSIDs: its uN, or the uAs of its ports.  Counted since
- * its table was last written, which the end of some faults does; what a port's queue then drops is
- * included.  At most n; how many, or -1 with error (a host has none).
+ * Packets that came to a switch with one of its own uSIDs in front: its uN, or the uA of a port.
+ * Counted since its table was last written, which the end of some faults does; what a queue drops
+ * later is included.  At most n; how many, or -1 with error (a host has none).
  */
 struct weft_lab_sid {
-	uint64_t packets, bytes; /* bytes of IPv6 packets */
-	uint64_t errors;         /* that could not go on, like a carrier with nothing behind */
+	uint64_t packets;
+	uint64_t bytes;  /* of them, as IPv6 packets: kernel switches only */
+	uint64_t errors; /* of them, out of hop limit, or nothing behind: kernel switches only */
 	uint16_t usid;
 	bool is_ua;
 };

@@ -90,6 +90,7 @@ static int read_route(const struct nlmsghdr *h, void *data)
 		return MNL_CB_OK;
 	if (mnl_attr_parse(h, sizeof(*route), read_attribute, &f) < 0)
 		return MNL_CB_ERROR;
+	f.sid.packets += f.sid.errors; /* the kernel counts a packet as one or the other */
 	if (f.is_usid && f.is_seg6local && route->rtm_dst_len == 48 && reader->found < reader->n)
 		reader->sids[reader->found++] = f.sid;
 	return MNL_CB_OK;

@@ -26,7 +26,7 @@ static uint64_t all_packets(struct world *world)
 		int n = sids_read(&world->nodes[node].netlink, sids, 64);
 
 		for (int i = 0; i < n; i++)
-			sum += sids[i].packets + sids[i].errors;
+			sum += sids[i].packets;
 	}
 	return sum;
 }
@@ -116,7 +116,7 @@ TEST(sids_read__tells_packets_that_end_too_early)
 		CHECK_EQ(sids_read(&world.nodes[4].netlink, sids, 4), 1);
 	}
 	CHECK_EQ(sids[0].errors, 1);
-	CHECK_EQ(sids[0].packets, 0);
+	CHECK_EQ(sids[0].packets, 1);
 	close(tx);
 	world_close(&world);
 }
