@@ -46,6 +46,19 @@ enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 enum weft_topo_full { WEFT_FULL_TRIM, WEFT_FULL_DROP, WEFT_FULL_PAUSE };
 enum weft_topo_marks { WEFT_MARKS_ALL, WEFT_MARKS_CORE };
 
+/* In bytes, or in thousandths of a link's bandwidth x base_rtt; both 0: the file does not say. */
+struct weft_topo_depth {
+	uint32_t bytes, bdp_permille;
+};
+
+/* Where the file wants other thresholds than a switch's own. */
+struct weft_topo_depths {
+	uint32_t queue_bytes;                    /* 0: the file does not say */
+	struct weft_topo_depth ecn_min, ecn_max; /* both or neither */
+	struct weft_topo_depth trim, trim_last_hop;
+	uint16_t trim_size_bytes; /* 0: the file does not say */
+};
+
 struct weft_topo_shape {
 	char name[WEFT_TOPO_NAME_BYTES];
 	uint32_t planes;
@@ -57,8 +70,9 @@ struct weft_topo_shape {
 	uint64_t host_bps, core_bps;           /* host-T0 and T0-T1 links, bits per second */
 	uint32_t host_delay_ns, core_delay_ns; /* one way */
 	uint32_t mtu_bytes;                    /* IP packet, as in ip(8) */
-	uint32_t switch_queue_bytes;           /* of one switch egress port */
-	uint32_t base_rtt_ns;                  /* of the longest path, from the file or computed */
+	uint32_t switch_queue_bytes;           /* of one switch egress port; 1 MB if not said */
+	struct weft_topo_depths depths;
+	uint32_t base_rtt_ns; /* of the longest path, from the file or computed */
 	uint16_t udp_port;
 	enum weft_topo_full full;
 	enum weft_topo_marks marks; /* CORE: ports to hosts mark nothing */

@@ -24,9 +24,8 @@
 /* Everything the file can say, with the defaults where it says nothing. */
 struct raw {
 	struct field_value name, planes, t0s, t1s, parallel, hosts, hosts_per_t0, mtu, udp_port;
-	struct field_value base_rtt, host_speed, host_delay, core_speed, core_delay, queue, radix;
-	struct field_value full, marks;
-	struct field_value block, plane_bits, behavior, host_prefix, overrides;
+	struct field_value base_rtt, host_speed, host_delay, core_speed, core_delay;
+	struct field_value sw, block, plane_bits, behavior, host_prefix, overrides;
 };
 
 static const struct raw defaults = {
@@ -38,9 +37,6 @@ static const struct raw defaults = {
 	.host_delay = { .number = 500 },
 	.core_speed = { .number = UINT64_C(100000000000) },
 	.core_delay = { .number = 500 },
-	.queue = { .number = 1000000 },
-	.full = { .text = "trim" },
-	.marks = { .text = "all" },
 	.behavior = { .text = "uN" },
 	.host_prefix = { .text = "fd57:6566::/32" },
 };
@@ -55,13 +51,6 @@ static const struct field host_link_fields[] = {
 static const struct field core_link_fields[] = {
 	{ "speed", FIELD_NUMBER, UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(core_speed), NULL },
 	{ "delay", FIELD_NUMBER, UNIT_TIME, 0, DELAY_MAX, AT(core_delay), NULL },
-	{ 0 },
-};
-static const struct field switch_fields[] = {
-	{ "queue", FIELD_NUMBER, UNIT_BYTES, 10000, 1000000000, AT(queue), NULL },
-	{ "radix", FIELD_NUMBER, UNIT_COUNT, 2, 65536, AT(radix), NULL },
-	{ "full", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(full), NULL },
-	{ "marks", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(marks), NULL },
 	{ 0 },
 };
 static const struct field usid_fields[] = {
@@ -83,7 +72,7 @@ static const struct field root_fields[] = {
 	{ "base_rtt", FIELD_NUMBER, UNIT_TIME, 1, 4000000000, AT(base_rtt), NULL },
 	{ "host_links", FIELD_MAP, UNIT_COUNT, 0, 0, 0, host_link_fields },
 	{ "core_links", FIELD_MAP, UNIT_COUNT, 0, 0, 0, core_link_fields },
-	{ "switch", FIELD_MAP, UNIT_COUNT, 0, 0, 0, switch_fields },
+	{ "switch", FIELD_NODE, UNIT_COUNT, 0, 0, AT(sw), NULL },
 	{ "usid", FIELD_MAP, UNIT_COUNT, 0, 0, 0, usid_fields },
 	{ "host_prefix", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(host_prefix), NULL },
 	{ "overrides", FIELD_NODE, UNIT_COUNT, 0, 0, AT(overrides), NULL },
@@ -306,25 +295,6 @@ static bool check_link_plan(
 		numbers);
 }
 
-static bool check_radix(struct document *doc, const struct weft_topo *topo, const struct raw *raw)
-{
-	const struct weft_topo_shape *s = &topo->shape;
-	uint64_t radix = raw->radix.number;
-
-	if (!raw->radix.line)
-		return true;
-	if (s->hosts_per_t0 + s->uplinks > radix)
-		return document_fail(doc, raw->radix.line, "switch.radix",
-			"a T0 needs %" PRIu32 " ports (%" PRIu32 " hosts, %" PRIu32
-			" uplinks), the radix is %" PRIu64,
-			s->hosts_per_t0 + s->uplinks, s->hosts_per_t0, s->uplinks, radix);
-	if (s->t0s * s->parallel > radix)
-		return document_fail(doc, raw->radix.line, "switch.radix",
-			"a T1 needs %" PRIu32 " ports, the radix is %" PRIu64, s->t0s * s->parallel,
-			radix);
-	return true;
-}
-
 static bool check_counts(struct document *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *s = &topo->shape;
@@ -345,7 +315,7 @@ static bool check_counts(struct document *doc, struct weft_topo *topo, const str
 			doc, 1, "", "%" PRIu64 " links, allowed: up to %u", links, LINKS_MAX);
 	s->links = (uint32_t)links;
 	return check_plan(doc, topo, raw) && check_link_plan(doc, topo, raw) &&
-	       check_radix(doc, topo, raw);
+	       switch_read(doc, s, raw->sw.node);
 }
 
 /* Propagation there and back, one full packet stored and forwarded there, a small one back. */
@@ -371,25 +341,6 @@ static bool read_behavior(struct document *doc, struct weft_topo *topo, const st
 	return true;
 }
 
-static bool read_switch(struct document *doc, struct weft_topo *topo, const struct raw *raw)
-{
-	struct weft_topo_shape *s = &topo->shape;
-	const char *full = raw->full.text, *marks = raw->marks.text;
-
-	s->full = !strcmp(full, "drop")    ? WEFT_FULL_DROP
-		  : !strcmp(full, "pause") ? WEFT_FULL_PAUSE
-					   : WEFT_FULL_TRIM;
-	if (s->full == WEFT_FULL_TRIM && strcmp(full, "trim"))
-		return document_fail(doc, raw->full.line, "switch.full",
-			"'%s' is none, allowed: trim (cut the payload off), drop and pause (PFC)",
-			full);
-	s->marks = strcmp(marks, "core") ? WEFT_MARKS_ALL : WEFT_MARKS_CORE;
-	if (s->marks == WEFT_MARKS_ALL && strcmp(marks, "all"))
-		return document_fail(doc, raw->marks.line, "switch.marks",
-			"'%s' is none, allowed: all and core (none at ports to hosts)", marks);
-	return true;
-}
-
 static bool fill_shape(struct document *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *s = &topo->shape;
@@ -411,7 +362,6 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 	s->core_bps = raw->core_speed.number;
 	s->host_delay_ns = (uint32_t)raw->host_delay.number;
 	s->core_delay_ns = (uint32_t)raw->core_delay.number;
-	s->switch_queue_bytes = (uint32_t)raw->queue.number;
 	uint64_t rtt_ns = raw->base_rtt.line
 				  ? raw->base_rtt.number
 				  : longest_rtt_ns(s, s->host_delay_ns, s->core_delay_ns);
@@ -421,8 +371,7 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 			UINT32_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
 	return read_hosts(doc, topo, raw) && read_blocks(doc, topo, raw) &&
-	       read_behavior(doc, topo, raw) && read_switch(doc, topo, raw) &&
-	       check_counts(doc, topo, raw);
+	       read_behavior(doc, topo, raw) && check_counts(doc, topo, raw);
 }
 
 struct raw_override {

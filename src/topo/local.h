@@ -25,7 +25,7 @@ struct weft_topo {
 };
 
 /* units.c: text to number.  False: not of that form, or it does not fit. */
-enum unit { UNIT_COUNT, UNIT_SPEED, UNIT_TIME, UNIT_BYTES };
+enum unit { UNIT_COUNT, UNIT_SPEED, UNIT_TIME, UNIT_BYTES, UNIT_BDP /* thousandths */ };
 bool unit_parse(enum unit unit, const char *text, uint64_t *value);
 const char *unit_form(enum unit unit); /* how it is written, for messages: "10Gb/s, ..." */
 bool unit_prefix(const char *text, uint32_t *prefix); /* "fcbb:bb00::/32" */
@@ -65,6 +65,9 @@ uint32_t node_line(const yaml_node_t *node);
 bool document_fields(struct document *doc, yaml_node_t *map, const char *where,
 	const struct field *fields, void *values);
 bool document_scalar(struct document *doc, yaml_node_t *node, const char *field, const char **text);
+
+/* switch.c: the section `switch`, NULL where the file has none; the counts of shape are known. */
+bool switch_read(struct document *doc, struct weft_topo_shape *shape, yaml_node_t *node);
 
 /* graph.c */
 const struct link_override *override_find(const struct weft_topo *topo, uint32_t link);

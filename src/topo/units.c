@@ -43,6 +43,8 @@ static const struct suffix bytes[] = {
 	{ NULL, 0 },
 };
 
+static const struct suffix shares[] = { { "BDP", 1000 }, { NULL, 0 } };
+
 static const struct {
 	const struct suffix *suffixes;
 	const char *form;
@@ -51,6 +53,7 @@ static const struct {
 	[UNIT_SPEED] = { speeds, "a speed in bits, like 100Gb/s or 500Mb/s" },
 	[UNIT_TIME] = { times, "a time, like 600ns, 1.5us or 20ms" },
 	[UNIT_BYTES] = { bytes, "a size, like 512KB or 1MiB" },
+	[UNIT_BDP] = { shares, "a share of bandwidth x delay, like 0.8BDP" },
 };
 
 const char *unit_form(enum unit unit)
