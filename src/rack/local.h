@@ -127,7 +127,8 @@ static inline uint64_t byte_ps_q16(uint64_t rate_bps)
 
 /* ---- profile.c ---- */
 
-void profiles_fill(struct weft_rack *rack);
+/* False: a threshold beyond what a switch counts. */
+bool profiles_fill(struct weft_rack *rack);
 
 /* ---- table.c ---- */
 

@@ -167,7 +167,11 @@ int weft_rack_open(struct weft_rack **out, const struct weft_rack_config *config
 	rack->config = *config;
 	rack->shape = *weft_topo_shape(config->topo);
 	weft_rng_seed(&rack->rng, config->seed);
-	profiles_fill(rack);
+	if (!profiles_fill(rack)) {
+		weft_rack_close(rack);
+		return fail(error, error_bytes, "%s: thresholds beyond what a switch counts",
+			weft_topo_shape(config->topo)->name);
+	}
 	bool ok = open_memory(rack);
 
 	for (uint32_t node = rack->shape.hosts; ok && node < rack->shape.nodes; node++)

@@ -5,6 +5,10 @@
  * Two profiles, for ports between switches and for ports to hosts; each in units of the bandwidth
  * x delay of one plane, that is the speed of such a link times the round trip of the longest path.
  * A link that the file makes slower keeps them: a switch does not know how long its cable is.
+ *
+ * The file's `queue` is where data is dropped that may not be trimmed, as in the kernel's switches,
+ * which know no other threshold; unless it says so, fabric's advice holds, which is less.  It never
+ * takes the place of a trim: a queue shorter than that threshold is as long as it.
  */
 #include "local.h"
 
@@ -16,16 +20,70 @@ static uint32_t bdp_bytes(uint64_t rate_bps, uint64_t rtt_ns)
 	return (uint32_t)WEFT_MIN(bytes, (uint64_t)UINT32_MAX / 8);
 }
 
-void profiles_fill(struct weft_rack *rack)
+/* share_bytes: one bandwidth x delay. */
+static uint32_t depth_bytes(const struct weft_topo_depth *depth, uint32_t share_bytes)
+{
+	uint64_t bytes = depth->bytes + (uint64_t)share_bytes * depth->bdp_permille / 1000;
+
+	return (uint32_t)WEFT_MIN(bytes, (uint64_t)UINT32_MAX / 2);
+}
+
+static bool is_said(const struct weft_topo_depth *depth)
+{
+	return depth->bytes || depth->bdp_permille;
+}
+
+static enum weft_discipline discipline_of(enum weft_topo_full full)
+{
+	switch (full) {
+	case WEFT_FULL_TRIM:
+		break;
+	case WEFT_FULL_DROP:
+		return WEFT_DISCIPLINE_DROP_TAIL;
+	case WEFT_FULL_PAUSE:
+		return WEFT_DISCIPLINE_LOSSLESS;
+	}
+	return WEFT_DISCIPLINE_TRIM;
+}
+
+static void fill(struct weft_port_profile *profile, const struct weft_topo_shape *s,
+	bool is_last_hop, uint32_t plane_bdp_bytes, uint32_t link_bdp_bytes)
+{
+	const struct weft_topo_depths *depths = &s->depths;
+	const struct weft_topo_depth *trim = is_last_hop ? &depths->trim_last_hop : &depths->trim;
+
+	weft_port_profile_fill(
+		profile, discipline_of(s->full), is_last_hop, plane_bdp_bytes, link_bdp_bytes);
+	/* Control may queue up to one; fabric takes more than we gave it where that was tiny. */
+	uint32_t share_bytes = profile->drop_bytes[WEFT_QUEUE_CONTROL];
+
+	if (is_said(&depths->ecn_max)) {
+		profile->ecn_min_bytes = depth_bytes(&depths->ecn_min, share_bytes);
+		profile->ecn_max_bytes = depth_bytes(&depths->ecn_max, share_bytes);
+	}
+	if (is_last_hop && s->marks == WEFT_MARKS_CORE)
+		profile->ecn_min_bytes = profile->ecn_max_bytes = 0;
+	if (is_said(trim))
+		profile->trim_bytes = depth_bytes(trim, share_bytes);
+	if (depths->trim_size_bytes)
+		profile->trim_to_bytes = depths->trim_size_bytes;
+	if (depths->queue_bytes && s->full != WEFT_FULL_PAUSE)
+		profile->drop_bytes[WEFT_QUEUE_DATA] =
+			WEFT_MAX(depths->queue_bytes, profile->trim_bytes);
+}
+
+bool profiles_fill(struct weft_rack *rack)
 {
 	const struct weft_topo_shape *s = &rack->shape;
 	uint64_t rate_bps = rack->config.rate_bps;
 	uint64_t core_bps = rate_bps ? rate_bps : s->core_bps;
 	uint64_t host_bps = rate_bps ? rate_bps : s->host_bps;
 
-	weft_port_profile_fill(&rack->profiles[PROFILE_CORE], WEFT_DISCIPLINE_TRIM, false,
-		bdp_bytes(core_bps, s->base_rtt_ns), bdp_bytes(core_bps, 2 * s->core_delay_ns));
-	weft_port_profile_fill(&rack->profiles[PROFILE_HOST], WEFT_DISCIPLINE_TRIM, true,
-		bdp_bytes(host_bps, s->base_rtt_ns), bdp_bytes(host_bps, 2 * s->host_delay_ns));
-	rack->is_lossless = false;
+	fill(&rack->profiles[PROFILE_CORE], s, false, bdp_bytes(core_bps, s->base_rtt_ns),
+		bdp_bytes(core_bps, UINT64_C(2) * s->core_delay_ns));
+	fill(&rack->profiles[PROFILE_HOST], s, true, bdp_bytes(host_bps, s->base_rtt_ns),
+		bdp_bytes(host_bps, UINT64_C(2) * s->host_delay_ns));
+	rack->is_lossless = s->full == WEFT_FULL_PAUSE;
+	return weft_port_profile_is_possible(&rack->profiles[PROFILE_CORE]) &&
+	       weft_port_profile_is_possible(&rack->profiles[PROFILE_HOST]);
 }
