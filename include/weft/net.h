@@ -139,6 +139,35 @@ struct weft_udp_peer {
 int weft_udp_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 void weft_udp_peer_drop(struct weft_port *port, uint32_t peer);
 
+/* ---- port/shm: rings in shared memory, no privilege ---- */
+
+/*
+ * The near end dials a switch, or another host that listens as the far end; packets are whole IPv6
+ * packets either way.  Planes are down while there is nobody at the other end; a near end dials
+ * again by itself, a far end takes the next who comes.
+ */
+struct weft_shm_port_config {
+	const char *path; /* of the socket: a switch's DIR/ports, or any between two hosts */
+	bool is_far;      /* we listen there, and no switch is between */
+	const char *host; /* whose NIC this is part of */
+	uint32_t planes;  /* at most WEFT_SHM_PLANES_MAX */
+	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane; IPv6 */
+	uint32_t mtu_bytes;               /* payload of a full packet */
+	uint16_t udp_port;   /* where to receive and whom to send as; 0: the far end chooses */
+	uint32_t queue_pkts; /* that may wait per plane in our ring; 0: all that fit */
+	uint32_t slots;      /* far end: of one direction; 0: 256 */
+	bool is_srv6;        /* IPv6 in IPv6 instead of native uSIDs; one endpoint per host */
+	bool no_icrc;        /* both ends must agree; see docs/decisions/052 */
+};
+/* 0, or -1 with one line in error.  A near end blocks until it has met its far end, 2 s at most. */
+int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_config *config,
+	char *error, size_t error_bytes);
+uint16_t weft_shm_port_number(const struct weft_port *port); /* UDP port, of both kinds */
+/* As weft_udp_peer_add(); addresses are the peers' own, `dst` the carrier. */
+int weft_shm_port_peer_add(
+	struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+void weft_shm_port_peer_drop(struct weft_port *port, uint32_t peer);
+
 /* ---- pump: one endpoint, one port, one clock ---- */
 
 struct weft_pump;

@@ -87,6 +87,7 @@ void weft_shm_link_close(struct weft_shm_link *link);
 size_t weft_shm_reclaim(struct weft_shm_link *link, uint32_t slots[], size_t n);
 
 uint32_t weft_shm_planes(const struct weft_shm_link *link);
+uint32_t weft_shm_entries(const struct weft_shm_link *link); /* of each ring */
 /* As many of n as fit; each slot must be this process's, and is not afterwards.  A TX ring says the
  * plane by itself. */
 size_t weft_shm_put(
@@ -122,6 +123,7 @@ struct weft_shm_hello {
 	char host[32];     /* whose NIC this is part of; printable */
 	uint16_t udp_port; /* packets to this port are for us; 0: choose one */
 	uint32_t planes;   /* 0: as many as there are */
+	uint32_t is_host;  /* in a welcome, not 0: no switch is here; send as it shall arrive */
 };
 /* A socket that does not block; takes the place of one that a dead process left behind. */
 int weft_shm_listen(const char *path, char *error, size_t error_bytes);

@@ -150,6 +150,11 @@ uint32_t weft_shm_planes(const struct weft_shm_link *link)
 	return link->planes;
 }
 
+uint32_t weft_shm_entries(const struct weft_shm_link *link)
+{
+	return link->entries;
+}
+
 uint64_t weft_shm_bad(const struct weft_shm_link *link)
 {
 	return link->bad;

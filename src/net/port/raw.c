@@ -72,6 +72,11 @@ void raw_close(struct raw *raw)
 	free(raw);
 }
 
+void raw_name(struct raw *raw, uint16_t udp_port)
+{
+	raw->config.udp_port = raw->config.src_port = udp_port;
+}
+
 int raw_peer_add(struct raw *raw, uint32_t peer, const struct weft_udp_peer *attr)
 {
 	struct weft_udp_peer one = *attr;
@@ -89,6 +94,11 @@ int raw_peer_add(struct raw *raw, uint32_t peer, const struct weft_udp_peer *att
 void raw_peer_drop(struct raw *raw, uint32_t peer)
 {
 	peers_drop(raw->peers, peer);
+}
+
+uint32_t raw_encap_bytes(const struct raw *raw)
+{
+	return raw->encap_bytes;
 }
 
 uint32_t raw_bytes_max(const struct raw *raw)

@@ -33,9 +33,13 @@ struct raw_config {
 struct raw;
 struct raw *raw_open(const struct raw_config *config); /* NULL: no memory */
 void raw_close(struct raw *raw);                       /* NULL is fine */
+/* For ports that are told their number late: where we receive and, with USID, who we are. */
+void raw_name(struct raw *raw, uint16_t udp_port);
 int raw_peer_add(struct raw *raw, uint32_t peer, const struct weft_udp_peer *attr);
 void raw_peer_drop(struct raw *raw, uint32_t peer);
 
+/* Bytes from the first IP header to the end of UDP. */
+uint32_t raw_encap_bytes(const struct raw *raw);
 /* Bytes of the largest IP packet that is sent, or taken in. */
 uint32_t raw_bytes_max(const struct raw *raw);
 
