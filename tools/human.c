@@ -5,12 +5,12 @@
  * Three significant digits, because nobody reads a fourth and measured rates do not have one; zeros
  * after the point are left out, so that a round number looks round.  Memory counts in 1024 with
  * IEC's names, link rates in 1000 as every data sheet does: mixing the two is how 7 % of a
- * bandwidth gets lost between two tables.  Machines get plain integers in JSON; nothing here is
- * meant to be parsed again.
+ * bandwidth gets lost between two tables.  Machines get plain integers in JSON.
  */
 #include "human.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct unit {
@@ -86,4 +86,33 @@ char *human_count(char buf[HUMAN_MAX], uint64_t n)
 	}
 	buf[at] = '\0';
 	return buf;
+}
+
+static bool read_scaled(const char *text, const struct unit *units, uint64_t *value)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	while (units->name && strcmp(units->name, end))
+		units++;
+	if (end == text || !units->name || !(number > 0) || number * units->size >= 0x1p63)
+		return false;
+	*value = (uint64_t)(number * units->size + 0.5);
+	return *value;
+}
+
+bool human_read_rate(const char *text, uint64_t *bits_per_s)
+{
+	static const struct unit units[] = { { 1e9, "Gb/s" }, { 1e6, "Mb/s" }, { 1e3, "kb/s" },
+		{ 0, NULL } };
+
+	return read_scaled(text, units, bits_per_s);
+}
+
+bool human_read_ns(const char *text, uint64_t *ns)
+{
+	static const struct unit units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" },
+		{ 1, "ns" }, { 0, NULL } };
+
+	return read_scaled(text, units, ns);
 }

@@ -64,3 +64,37 @@ TEST(human_count__groups_by_three)
 	CHECK_STR(human_count(buf, UINT64_MAX), "18,446,744,073,709,551,615");
 	CHECK(strlen(buf) < HUMAN_MAX);
 }
+
+TEST(human_read_rate__reads_what_people_write)
+{
+	uint64_t bps = 7;
+
+	CHECK(human_read_rate("1.5Gb/s", &bps));
+	CHECK_EQ(bps, 1500000000);
+	CHECK(human_read_rate("200Mb/s", &bps));
+	CHECK_EQ(bps, 200000000);
+	CHECK(!human_read_rate("200", &bps));
+	CHECK(!human_read_rate("Gb/s", &bps));
+	CHECK(!human_read_rate("0Gb/s", &bps));
+	CHECK(!human_read_rate("-1Gb/s", &bps));
+	CHECK(!human_read_rate("nanGb/s", &bps));
+	CHECK(!human_read_rate("1e30Gb/s", &bps));
+	CHECK(!human_read_rate("1Gb/s ", &bps));
+	CHECK_EQ(bps, 200000000);
+}
+
+TEST(human_read_ns__reads_what_people_write)
+{
+	uint64_t ns;
+
+	CHECK(human_read_ns("2s", &ns));
+	CHECK_EQ(ns, 2000000000);
+	CHECK(human_read_ns("1.5ms", &ns));
+	CHECK_EQ(ns, 1500000);
+	CHECK(human_read_ns("20us", &ns));
+	CHECK_EQ(ns, 20000);
+	CHECK(human_read_ns("3ns", &ns));
+	CHECK_EQ(ns, 3);
+	CHECK(!human_read_ns("0.1ns", &ns));
+	CHECK(!human_read_ns("2", &ns));
+}
