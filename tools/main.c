@@ -17,6 +17,7 @@ static const struct verb verbs[] = {
 	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
 	{ "lab", "an emulated fabric on this machine: up, run, fault, down", cmd_lab },
 	{ "perf", "measure bandwidth and latency between two hosts", cmd_perf },
+	{ "switch", "all switches of a fabric in one program", cmd_switch },
 	{ NULL, NULL, NULL },
 };
 

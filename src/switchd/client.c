@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * client - one request to a running switch, one answer.
+ *
+ * A connection per request: they are rare, and a connection that stays open would have to notice
+ * by itself that the switch has been started anew.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define ANSWER_MAX (256u << 20)
+#define WAIT_MS 10000
+
+static int tell(char *error, size_t error_bytes, const char *what, const char *why)
+{
+	(void)snprintf(error, error_bytes, "%s%s%s", what, *why ? ": " : "", why);
+	return -1;
+}
+
+static int dial(const char *dir, char *error, size_t error_bytes)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
+
+	if (n < 0 || (size_t)n >= sizeof(address.sun_path))
+		return tell(error, error_bytes, dir, "too long for a socket's path");
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		return fd;
+	(void)tell(error, error_bytes, address.sun_path,
+		errno == ECONNREFUSED || errno == ENOENT ? "no switch runs there"
+							 : strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+static bool send_all(int fd, const char *text, size_t bytes)
+{
+	while (bytes) {
+		ssize_t n = send(fd, text, bytes, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		text += n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}
+
+/* The answer up to its newline, for free(); NULL: errno, 0 where it ended early. */
+static char *read_line(int fd, size_t *bytes)
+{
+	size_t room = 65536, got = 0;
+	char *text = malloc(room);
+
+	while (text) {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		ssize_t n = poll(&ready, 1, WAIT_MS);
+
+		errno = n ? 0 : ETIMEDOUT;
+		if (n > 0)
+			n = recv(fd, text + got, room - got, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		got += (size_t)n;
+		if (text[got - 1] == '\n') {
+			*bytes = got;
+			return text;
+		}
+		if (got < room)
+			continue;
+		char *more = room < ANSWER_MAX ? realloc(text, 2 * room) : NULL;
+
+		if (!more)
+			break;
+		text = more;
+		room *= 2;
+	}
+	free(text);
+	return NULL;
+}
+
+int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_t **answer,
+	char *error, size_t error_bytes)
+{
+	char *line = json_dumps(request, JSON_COMPACT), *text = NULL;
+	json_error_t where;
+	size_t bytes = 0;
+	int result = -1;
+
+	*answer = NULL;
+	int fd = line ? dial(dir, error, error_bytes)
+		      : tell(error, error_bytes, "out of memory", "");
+	if (fd >= 0 && send_all(fd, line, strlen(line)) && send_all(fd, "\n", 1)) {
+		errno = 0;
+		text = read_line(fd, &bytes);
+	}
+	if (fd >= 0 && !text)
+		(void)tell(error, error_bytes, "the switch does not answer",
+			errno ? strerror(errno) : "it has ended");
+	if (text)
+		*answer = json_loadb(text, bytes, 0, &where);
+	if (text && !*answer)
+		(void)tell(error, error_bytes, "the switch answers nonsense", where.text);
+	const char *why = json_string_value(json_object_get(*answer, "error"));
+
+	if (*answer && json_is_true(json_object_get(*answer, "ok")))
+		result = 0;
+	else if (*answer)
+		(void)tell(error, error_bytes, why ? why : "refused", "");
+	if (fd >= 0)
+		(void)close(fd);
+	free(line);
+	free(text);
+	return result;
+}

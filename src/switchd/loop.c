@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * loop - turns, and when to sleep between them.
+ *
+ * A turn takes what hosts have ready for as long as their lines would have been free until now,
+ * runs the rack up to now, and hands out what arrived.  Since everything carries the time at which
+ * it happened, a late turn changes no queue: it only lets hosts see late what arrived meanwhile.
+ *
+ * Asleep, we are woken by whatever comes (doorbells, interfaces, requests) or when the rack's next
+ * event is due.  A wake-up costs as much as ten packets, so where many come we sleep by time
+ * instead: long enough for a burst, short against a round trip, and nobody has to ring.  Where
+ * turns take longer than that, we do not sleep at all.
+ *
+ * Waiting for an event that is nearer than a wake-up takes is done awake: this is what keeps a
+ * single packet that crosses an idle fabric from being late at each hop.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+
+#define WINDOW_NS 1000000u /* over which traffic is judged */
+#define BULK_PACKETS 24u   /* in a window, from which on we gather */
+#define GATHER_NS_MIN 20000u
+#define GATHER_NS_MAX 100000u
+#define AWAKE_NS 15000u /* what is nearer is not slept for */
+#define SLEEP_NS_MAX 500000000u
+#define LOOK_NS 1000000u /* between looks for requests while busy */
+#define EVENTS_MAX 64
+#define REAL_TIME_PRIORITY 2 /* as the pumps of our programs have: they take turns */
+
+/* ---- a turn ---- */
+
+static void deliver(struct weft_switchd *sw, size_t *moved)
+{
+	struct weft_rack_out out[BURST];
+	size_t n;
+
+	while ((n = weft_rack_take(sw->rack, out, BURST)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			bool arrived = out[i].drop == WEFT_FABRIC_DROP_NONE;
+
+			if (arrived && (nic_deliver(sw, &out[i]) || ifaces_deliver(sw, &out[i])))
+				continue;
+			sw->drops[EDGE_NOBODY] += arrived;
+			slots_give(&sw->slots, (uint32_t)out[i].frame.handle);
+		}
+		*moved += n;
+	}
+	nic_flush(sw);
+	ifaces_flush(sw);
+}
+
+void loop_tell_carrier(struct weft_switchd *sw)
+{
+	ifaces_carrier(sw);
+	nic_carrier(sw);
+}
+
+void loop_power(struct weft_switchd *sw, uint32_t node, bool on, uint64_t on_again_ns)
+{
+	sw->on_again_ns[node] = on ? 0 : on_again_ns;
+	if (on_again_ns)
+		sw->next_on_ns = WEFT_MIN(sw->next_on_ns, on_again_ns);
+	sw->is_off[node] = !on;
+	sw->is_frozen[node] = false;
+	weft_rack_freeze(sw->rack, node, false, sw->ran_ps);
+	weft_rack_power(sw->rack, node, on, sw->ran_ps);
+	for (uint32_t i = 0; i < sw->shape->links && !on; i++) {
+		struct weft_link l = weft_topo_link(sw->topo, i);
+
+		for (unsigned end = 0; end < 2; end++) { /* it has forgotten its holes */
+			if (l.node[end] == node)
+				sw->told[i].hole &= (uint8_t) ~(1u << end);
+		}
+	}
+	loop_tell_carrier(sw);
+}
+
+static void end_reboots(struct weft_switchd *sw, uint64_t now_ns)
+{
+	sw->next_on_ns = WEFT_NEVER;
+	for (uint32_t i = sw->shape->hosts; i < sw->shape->nodes; i++) {
+		if (sw->on_again_ns[i] && sw->on_again_ns[i] <= now_ns)
+			loop_power(sw, i, true, 0);
+		else if (sw->on_again_ns[i])
+			sw->next_on_ns = WEFT_MIN(sw->next_on_ns, sw->on_again_ns[i]);
+	}
+}
+
+size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
+{
+	uint64_t now_ps = WEFT_MAX(to_ps(sw, now_ns), sw->ran_ps);
+	size_t moved = nic_take(sw, now_ps);
+
+	moved += ifaces_take(sw, now_ps);
+	weft_rack_run(sw->rack, now_ps);
+	sw->ran_ps = now_ps;
+	deliver(sw, &moved);
+	if (WEFT_UNLIKELY(now_ns >= sw->next_on_ns))
+		end_reboots(sw, now_ns);
+	return moved;
+}
+
+void weft_switchd_turn(struct weft_switchd *sw)
+{
+	loop_look(sw, 0);
+	(void)loop_turn(sw, real_now_ns());
+}
+
+/* ---- between turns ---- */
+
+static void handle(struct weft_switchd *sw, uint64_t tag)
+{
+	uint32_t index = (uint32_t)tag;
+
+	switch ((enum watch)(tag >> 32)) {
+	case WATCH_PORTS:
+		nic_accept(sw);
+		break;
+	case WATCH_PROCESS:
+		nic_wake(sw, index);
+		break;
+	case WATCH_IFACE:
+		sw->ifaces.all[index].is_ready = true;
+		break;
+	case WATCH_NETLINK:
+		ifaces_notice(sw);
+		break;
+	case WATCH_CONTROL:
+		control_accept(sw);
+		break;
+	case WATCH_CLIENT:
+		control_serve(sw, index);
+		break;
+	}
+}
+
+void loop_look(struct weft_switchd *sw, uint64_t wait_ns)
+{
+	struct timespec wait = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
+	struct epoll_event events[EVENTS_MAX];
+	int n = epoll_pwait2(sw->epoll_fd, events, EVENTS_MAX, &wait, NULL);
+
+	for (int i = 0; i < n; i++)
+		handle(sw, events[i].data.u64);
+}
+
+/* Every window: how long to gather. */
+static void judge_traffic(struct weft_switchd *sw, uint64_t now_ns, size_t moved)
+{
+	sw->window_moved += moved;
+	if (now_ns - sw->window_ns < WINDOW_NS)
+		return;
+	uint64_t windows = (now_ns - sw->window_ns) / WINDOW_NS;
+	uint64_t quarter_rtt_ns = sw->shape->base_rtt_ns / 4;
+
+	sw->gather_ns = sw->window_moved < windows * BULK_PACKETS ? 0
+			: quarter_rtt_ns < GATHER_NS_MIN          ? GATHER_NS_MIN
+			: quarter_rtt_ns > GATHER_NS_MAX          ? GATHER_NS_MAX
+								  : quarter_rtt_ns;
+	sw->window_ns = now_ns;
+	sw->window_moved = 0;
+}
+
+/* Sleeps until something may be due. */
+static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
+{
+	uint64_t now_ns = real_now_ns(), wait_ns = SLEEP_NS_MAX;
+
+	if (sw->gather_ns) {
+		if (now_ns < turn_ns + sw->gather_ns)
+			real_sleep_ns(turn_ns + sw->gather_ns - now_ns);
+		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
+			sw->looked_ns = now_ns;
+			loop_look(sw, 0);
+		}
+		return;
+	}
+	uint64_t next_ps = weft_rack_next_ps(sw->rack);
+
+	if (next_ps != WEFT_NEVER)
+		wait_ns = WEFT_MIN(
+			wait_ns, to_ns(sw, next_ps) - WEFT_MIN(to_ns(sw, next_ps), now_ns));
+	if (sw->next_on_ns != WEFT_NEVER)
+		wait_ns = WEFT_MIN(wait_ns, sw->next_on_ns - WEFT_MIN(sw->next_on_ns, now_ns));
+	if (moved || wait_ns < AWAKE_NS) {
+		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
+			sw->looked_ns = now_ns;
+			loop_look(sw, 0);
+		}
+		return;
+	}
+	if (nic_will_sleep(sw, true))
+		loop_look(sw, wait_ns);
+	(void)nic_will_sleep(sw, false);
+	sw->looked_ns = now_ns;
+}
+
+void weft_switchd_run(struct weft_switchd *sw, const volatile int *stop)
+{
+	struct sched_param param = { .sched_priority = REAL_TIME_PRIORITY };
+
+	/* Where it is allowed; sleeps then also end when they should. */
+	(void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	while (!*stop && !sw->is_stopped) {
+		uint64_t now_ns = real_now_ns();
+		size_t moved = loop_turn(sw, now_ns);
+
+		judge_traffic(sw, now_ns, moved);
+		rest(sw, now_ns, moved);
+	}
+}

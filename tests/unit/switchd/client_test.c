@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "switches.h"
+
+#include <jansson.h>
+#include <sys/wait.h>
+
+static int ask(const char *dir, const char *text, json_t **answer, char error[256])
+{
+	json_t *request = json_loads(text, 0, NULL);
+	int result = weft_switchd_ask(dir, request, answer, error, 256);
+
+	json_decref(request);
+	return result;
+}
+
+TEST(weft_switchd_ask__says_that_nobody_is_there)
+{
+	char error[256] = "", dir[200];
+	json_t *answer;
+
+	CHECK_EQ(ask("/tmp/no-such-folder", "{\"op\":\"hello\"}", &answer, error), -1);
+	CHECK_STR(error, "/tmp/no-such-folder/control: no switch runs there");
+	CHECK(!answer);
+	memset(dir, 'd', sizeof(dir) - 1);
+	dir[sizeof(dir) - 1] = 0;
+	CHECK_EQ(ask(dir, "{\"op\":\"hello\"}", &answer, error), -1);
+	CHECK(strstr(error, "too long for a socket's path"));
+}
+
+/* Against a real one, in a process of its own. */
+TEST(weft_switchd_ask__gets_answers_and_errors)
+{
+	struct place place;
+	char error[256] = "";
+	json_t *answer;
+
+	place_open(&place, SMALL2);
+	pid_t child = fork();
+
+	if (!child) {
+		volatile int stop = 0;
+
+		weft_switchd_run(switch_open(&place, NULL), &stop);
+		_exit(0);
+	}
+	for (unsigned i = 0; i < 500 && ask(place.dir, "{\"op\":\"hello\"}", &answer, error); i++)
+		usleep(10000);
+	REQUIRE(answer);
+	CHECK_STR(json_string_value(json_object_get(answer, "name")), "small2");
+	CHECK_EQ(json_integer_value(json_object_get(answer, "switches")), 8);
+	json_decref(answer);
+	CHECK_EQ(
+		ask(place.dir, "{\"op\":\"freeze\",\"node\":\"nope\",\"on\":true}", &answer, error),
+		-1);
+	CHECK_STR(error, "fabric small2 has no switch named 'nope' (p0.t0-0 is one, or p0.t1-0)");
+	CHECK(answer && json_is_false(json_object_get(answer, "ok")));
+	json_decref(answer);
+	CHECK_EQ(ask(place.dir, "{\"op\":\"counters\"}", &answer, error), 0);
+	CHECK_EQ(json_array_size(json_object_get(answer, "switches")), 8);
+	json_decref(answer);
+	CHECK_EQ(ask(place.dir, "{\"op\":\"stop\"}", &answer, error), 0);
+	json_decref(answer);
+	int status = -1;
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	place_close(&place);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "switches.h"
+
+static struct place place;
+static struct weft_switchd *sw;
+static struct program alice, bob;
+
+static void begin(void)
+{
+	place_open(&place, SMALL2);
+	sw = switch_open(&place, NULL);
+	CHECK_EQ(program_open(&alice, sw, "alice", 4000), 0);
+	CHECK_EQ(program_open(&bob, sw, "bob", 5000), 0);
+	REQUIRE(alice.link && bob.link);
+}
+
+static void end(void)
+{
+	program_close(&alice);
+	program_close(&bob);
+	turns(sw, 3);
+	CHECK_EQ(sw->nic.n, 0);
+	CHECK_EQ(sw->slots.n_free, sw->slots.n);
+	weft_rack_check(sw->rack);
+	weft_switchd_close(sw);
+	place_close(&place);
+}
+
+TEST(nic_open__sizes_a_line)
+{
+	begin();
+	/* With Ethernet's 38 bytes, at 8 ns a byte. */
+	CHECK_EQ(sw->nic.frame_ps, (sw->shape->mtu_bytes + 38) * UINT64_C(8000));
+	end();
+}
+
+TEST(nic_accept__refuses_in_words)
+{
+	struct program p;
+
+	begin();
+	CHECK_EQ(program_open(&p, sw, "carol", 0), -1);
+	CHECK(strstr(p.error, "fabric small2 has no host named 'carol'"));
+	CHECK_EQ(program_open(&p, sw, "p0.t0-0", 0), -1);
+	CHECK(strstr(p.error, "no host named 'p0.t0-0'"));
+	CHECK_EQ(program_open(&p, sw, "alice", 4000), -1);
+	CHECK(strstr(p.error, "UDP port 4000 of alice is another program's"));
+	CHECK_EQ(sw->nic.n, 2);
+	end();
+}
+
+TEST(nic_accept__chooses_ports_and_planes)
+{
+	struct program a, b;
+
+	begin();
+	CHECK_EQ(program_open(&a, sw, "alice", 0), 0);
+	CHECK_EQ(program_open(&b, sw, "alice", 0), 0);
+	CHECK(a.hello.udp_port >= 32768 && b.hello.udp_port >= 32768);
+	CHECK(a.hello.udp_port != b.hello.udp_port);
+	CHECK_EQ(a.hello.planes, 2);
+	CHECK_EQ(weft_shm_carrier(a.link), 3);
+	program_close(&a);
+	program_close(&b);
+	end();
+}
+
+TEST(nic_take__carries_bytes_across_every_path)
+{
+	struct weft_shm_desc d[4];
+	uint32_t evs[8];
+
+	begin();
+	size_t n = weft_topo_evs(sw->topo, ALICE, BOB, 1, evs, 4);
+	REQUIRE(n == 4);
+	for (size_t i = 0; i < n; i++)
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, evs[i], 5000, 1000 + i));
+	REQUIRE(program_receive(&bob, sw, d, n) == n);
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *ip = weft_shm_packet(&bob.pool, d[i].slot);
+		uint32_t ev = weft_topo_usid_ev(ip + 24), k = 0;
+
+		while (k < n && evs[k] != ev)
+			k++;
+		REQUIRE(k < n);
+		evs[k] = UINT32_MAX; /* each once */
+		CHECK_EQ(d[i].bytes, 1000 + k);
+		CHECK_EQ(d[i].plane, weft_ev_plane(ev));
+		CHECK_EQ(ip[48], 48);
+		CHECK_EQ(ip[d[i].bytes - 1], (uint8_t)(d[i].bytes - 1));
+		CHECK_EQ(ip[7], 61); /* three hops */
+		CHECK(d[i].at_ns <= real_now_ns());
+	}
+	program_done(&bob, d, n);
+	CHECK_EQ(sw->nic.of_host[ALICE]->sent, n);
+	CHECK_EQ(sw->nic.of_host[BOB]->received, n);
+	end();
+}
+
+TEST(nic_take__leaves_what_the_line_cannot_take_yet)
+{
+	struct weft_shm_desc d[64];
+	uint32_t ev = weft_ev(0, 0);
+
+	begin();
+	/* 64 frames of 1000 bytes are half a millisecond of the line. */
+	for (unsigned i = 0; i < 64; i++)
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, ev, 5000, 1000));
+	(void)loop_turn(sw, real_now_ns());
+	CHECK(sw->nic.of_host[ALICE]->sent < 64);
+	REQUIRE(program_receive(&bob, sw, d, 64) == 64);
+	for (unsigned i = 1; i < 64; i++) /* at line rate, whenever we looked */
+		CHECK_NEAR((int64_t)(d[i].at_ns - d[i - 1].at_ns), 1038 * 8, 1);
+	program_done(&bob, d, 64);
+	end();
+}
+
+TEST(nic_take__does_not_lose_the_line_to_a_late_turn)
+{
+	struct weft_shm_desc d[32];
+
+	begin();
+	turns(sw, 1);
+	for (unsigned i = 0; i < 32; i++)
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(1, 1), 5000, 1000));
+	uint64_t sent_ns = real_now_ns();
+	usleep(20000);
+	(void)loop_turn(sw, real_now_ns()); /* all of it happened long ago */
+	CHECK_EQ(weft_shm_take(bob.link, WEFT_SHM_RX, d, 32), 32);
+	CHECK(d[31].at_ns < sent_ns + 1000000);
+	program_done(&bob, d, 32);
+	end();
+}
+
+TEST(nic_deliver__goes_by_the_port_and_counts_the_rest)
+{
+	struct program other;
+	struct weft_shm_desc d[2];
+
+	begin();
+	CHECK_EQ(program_open(&other, sw, "bob", 5001), 0);
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5001, 100));
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 101));
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5002, 102));
+	REQUIRE(program_receive(&other, sw, d, 1) == 1);
+	CHECK_EQ(d[0].bytes, 100);
+	program_done(&other, d, 1);
+	REQUIRE(program_receive(&bob, sw, d, 1) == 1);
+	CHECK_EQ(d[0].bytes, 101);
+	program_done(&bob, d, 1);
+	turns(sw, 2);
+	CHECK_EQ(sw->drops[EDGE_NOBODY], 1);
+	program_close(&other);
+	end();
+}
+
+TEST(nic_deliver__drops_for_who_does_not_read)
+{
+	struct weft_shm_desc d[512];
+	unsigned sent = 0;
+
+	begin();
+	for (unsigned i = 0; i < 8000 && sent < 1200; i++) {
+		if (program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100))
+			sent++;
+		else
+			turns(sw, 1);
+	}
+	CHECK_EQ(sent, 1200);
+	turns(sw, 20);
+	CHECK_EQ(sw->nic.of_host[BOB]->held, 512);
+	CHECK_EQ(sw->drops[EDGE_RX_FULL], 1200 - 512);
+	/* And goes on when he does. */
+	CHECK_EQ(weft_shm_take(bob.link, WEFT_SHM_RX, d, 512), 512);
+	program_done(&bob, d, 512);
+	turns(sw, 1);
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100));
+	CHECK_EQ(program_receive(&bob, sw, d, 1), 1);
+	program_done(&bob, d, 1);
+	end();
+}
+
+TEST(nic_take__survives_foul_descriptors)
+{
+	struct weft_shm_desc foul[] = { { .slot = 0 }, { .slot = 8191, .bytes = 100 },
+		{ .slot = 8190, .bytes = 65535 } };
+
+	begin();
+	uint32_t slot = program_slot(&alice);
+	for (unsigned i = 0; i < 3; i++) { /* slots that were never lent: force them through */
+		alice.pool.owner[foul[i].slot] = 0;
+		CHECK_EQ(weft_shm_put(alice.link, WEFT_SHM_TX, &foul[i], 1), 1);
+	}
+	for (unsigned i = 0; i < 2; i++) { /* twice the same */
+		struct weft_shm_desc d = { .slot = slot, .bytes = 20 };
+
+		alice.pool.owner[slot] = 0;
+		CHECK_EQ(weft_shm_put(alice.link, WEFT_SHM_TX + 1, &d, 1), 1);
+	}
+	turns(sw, 5);
+	CHECK(nic_bad(sw) >= 3);
+	weft_rack_check(sw->rack);
+	end();
+}
+
+TEST(nic_carrier__tells_which_planes_are_up)
+{
+	begin();
+	weft_rack_link_mark(sw->rack, find_link(sw, "bob.p1"), false, sw->ran_ps);
+	loop_tell_carrier(sw);
+	CHECK_EQ(weft_shm_carrier(bob.link), 1);
+	CHECK_EQ(weft_shm_carrier(alice.link), 3);
+	weft_rack_link_mark(sw->rack, find_link(sw, "bob.p1"), true, sw->ran_ps);
+	loop_tell_carrier(sw);
+	CHECK_EQ(weft_shm_carrier(bob.link), 3);
+	end();
+}
+
+TEST(nic_wake__takes_everything_back_from_the_dead)
+{
+	struct weft_shm_desc d[8];
+
+	begin();
+	for (unsigned i = 0; i < 8; i++)
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 1), 5000, 500));
+	REQUIRE(program_receive(&bob, sw, d, 4) == 4); /* some read, some waiting in the ring */
+	uint32_t before = sw->slots.n_free;
+	program_close(&bob);
+	turns(sw, 5);
+	CHECK_EQ(sw->nic.n, 1);
+	CHECK(sw->slots.n_free > before);
+	CHECK_EQ(program_open(&bob, sw, "bob", 5000), 0); /* his port is free again */
+	end();
+}
+
+TEST(nic_will_sleep__sees_what_came_just_before)
+{
+	begin();
+	turns(sw, 5);
+	CHECK(nic_will_sleep(sw, true));
+	(void)nic_will_sleep(sw, false);
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100));
+	CHECK(!nic_will_sleep(sw, true));
+	(void)nic_will_sleep(sw, false);
+	end();
+}
