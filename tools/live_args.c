@@ -15,6 +15,7 @@ enum {
 	OPT_FABRIC = 0x1000,
 	OPT_HOST,
 	OPT_PLANES,
+	OPT_SWITCH,
 	OPT_VIA,
 	OPT_CC,
 	OPT_RTT,
@@ -30,7 +31,9 @@ static const struct argp_option options[] = {
 	{ "fabric", OPT_FABRIC, "FILE", 0, "fabric file (default: $WEFT_FABRIC)", 0 },
 	{ "host", OPT_HOST, "NAME", 0, "which of its hosts this is (default: $WEFT_HOST)", 0 },
 	{ "planes", OPT_PLANES, "ADDR,...", 0, "no fabric file: own addresses, one per plane", 0 },
-	{ "via", OPT_VIA, "NAME", 0, "how to reach the fabric (default: $WEFT_VIA, or udp)", 0 },
+	{ "switch", OPT_SWITCH, "DIR", 0, "where a weft switch lives (default: $WEFT_SWITCH)", 0 },
+	{ "via", OPT_VIA, "NAME", 0,
+		"port: udp, shm ... (default: $WEFT_VIA, else shm where there is a switch)", 0 },
 	{ "port", 'p', "PORT", 0, "TCP port of the set-up (default: 18515)", 0 },
 	{ "cc", OPT_CC, "NAME", 0, "congestion control (default: uet-1.0-nscc)", 0 },
 	{ "rtt", OPT_RTT, "US", 0, "idle round trip of the longest path in us", 0 },
@@ -94,6 +97,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_PLANES:
 		config->planes = arg;
+		break;
+	case OPT_SWITCH:
+		config->switch_dir = arg;
 		break;
 	case OPT_VIA:
 		config->via = arg;

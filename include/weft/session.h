@@ -12,7 +12,8 @@
  * windows and addresses (Table 10-1 of the specification).  Here they do so over one short TCP
  * connection, three lines of JSON: offer, answer, go.  The client tries the peer's addresses on
  * all planes, so a dead plane does not keep two hosts from meeting; afterwards nothing is sent
- * over TCP any more and the queue pairs live as long as any plane does.  The connection stays open
+ * over TCP any more and the queue pairs live as long as any plane does.  (Where all hosts are
+ * processes of one machine a unix socket takes the place of TCP.)  The connection stays open
  * for one thing that MRC has no packet for: the kernel hangs up for a program that has ended.
  *
  * Time     Set-up blocks, up to the given limit.  Everything after it is the pump's.
@@ -38,7 +39,11 @@ struct weft_live_config {
 	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
 	 * Without a fabric file, planes lists own addresses, one per plane: "10.0.0.1,fd00::1". */
 	const char *fabric, *host, *planes;
-	/* Port by name ("udp"; see src/net/live_port.c); NULL: what $WEFT_VIA says, or sockets. */
+	/* Where a switch lives (weft switch); NULL: $WEFT_SWITCH.  Set-up lines go there, too. */
+	const char *switch_dir;
+	/* Port by name: "udp"; "shm", to the switch there; "shm-far", in its place for one host
+	 * that dials in by "shm".  NULL: $WEFT_VIA, else "shm" where there is a switch, else
+	 * "udp". */
 	const char *via;
 	struct weft_config
 		engine;      /* weft_live_defaults() fills it; ports and mtu follow the fabric */

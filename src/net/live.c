@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define IP_UDP_BYTES 48      /* IPv6 and UDP in front of BTH */
 #define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
@@ -25,7 +26,6 @@
 #define SACK_BYTES_MAX 131072u /* one answer per 32 packets */
 #define SACKS_PER_RTT 16
 #define PLAIN_RTT_NS 200000
-#define HOST_RTT_NS 1000000 /* two machines that must wake up and have other things to do */
 #define PLAIN_RATE_BPS UINT64_C(10000000000)
 #define TIMEOUT_MS_DEFAULT 4000u
 #define TIMEOUT_NS_MIN UINT64_C(8000000) /* a machine may well not run the peer for this long */
@@ -85,7 +85,8 @@ static void take_rate(struct weft_live *live)
 	uint64_t pkts = bps * SNDBUF_NS / 1000000000 / pkt_bits;
 
 	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
-	live->udp.sndbuf_bytes = (uint32_t)pkts * SKB_BYTES;
+	live->queue_pkts = (uint32_t)pkts;
+	live->udp.sndbuf_bytes = live->queue_pkts * SKB_BYTES;
 }
 
 static int read_fabric(
@@ -226,7 +227,6 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 			"...`, or name own addresses with --planes");
 		rc = -1;
 	}
-	live->rtt_ns = config->rtt_ns ? config->rtt_ns : live->rtt_ns + HOST_RTT_NS;
 	if (config->rate_bps)
 		live->rate_bps = config->rate_bps;
 	if (config->mtu_bytes)
@@ -236,10 +236,13 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		snprintf(error, error_bytes, "no congestion control is called \"%s\"", config->cc);
 		rc = -1;
 	}
-	choose_timeouts(live);
-	live->kind = rc ? NULL : live_port_find(config->via, error, error_bytes);
-	if (!live->kind)
+	live->kind = rc ? NULL : live_port_find(config, error, error_bytes);
+	if (live->kind)
+		live->rtt_ns =
+			config->rtt_ns ? config->rtt_ns : live->rtt_ns + live->kind->host_rtt_ns;
+	else
 		rc = -1;
+	choose_timeouts(live);
 	if (!rc)
 		rc = live->kind->open(live, error, error_bytes);
 	if (!rc)
@@ -261,6 +264,8 @@ void weft_live_close(struct weft_live *live)
 		live->port->ops->close(live->port);
 	if (live->listener >= 0)
 		line_close(live->listener);
+	if (live->line_path[0])
+		unlink(live->line_path);
 	weft_topo_close(live->topo);
 	free(live->block);
 	free(live);

@@ -5,6 +5,7 @@
 #include "local.h"
 
 #define LIVE_PEERS_MAX 64u
+#define LIVE_DIR_BYTES 64u /* of a directory with sockets, whose names hold 107 */
 
 struct live_peer {        /* a remote endpoint; sessions with it share its paths */
 	uint8_t addr[16]; /* on plane 0, with its source port: who it is */
@@ -14,7 +15,10 @@ struct live_peer {        /* a remote endpoint; sessions with it share its paths
 
 struct live_port_kind {
 	const char *name;
-	/* Fills port, udp_port, src_port, n_src_ports from `udp` (format, planes, addresses). */
+	uint32_t host_rtt_ns; /* what the two machines add to the fabric's idle round trip */
+	bool is_far;          /* peers come through the port before they can come to the line */
+	/* Fills port, udp_port, src_port, n_src_ports from `udp` (format, planes, addresses);
+	 * line_dir where hosts have no addresses that the kernel knows. */
 	int (*open)(struct weft_live *live, char *error, size_t error_bytes);
 	int (*peer_add)(
 		struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
@@ -34,15 +38,19 @@ struct weft_live {
 	void *block;
 	uint64_t rate_bps;
 	uint32_t host, rtt_ns, n_src_ports;
+	uint32_t queue_pkts; /* that may wait in a plane's socket or ring */
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint8_t timeout_exp, linear_count, retry_count;
 	int listener;
+	char line_dir[LIVE_DIR_BYTES]; /* where set-up lines are unix sockets; empty: over TCP */
+	char line_path[LIVE_DIR_BYTES + 48]; /* of the one that we listen at */
 	char host_name[32];
 	struct live_peer peers[LIVE_PEERS_MAX];
 };
 
-/* via: NULL for what the environment says.  NULL: error lists the names. */
-const struct live_port_kind *live_port_find(const char *via, char *error, size_t error_bytes);
+/* By config and environment.  NULL: error lists the names. */
+const struct live_port_kind *live_port_find(
+	const struct weft_live_config *config, char *error, size_t error_bytes);
 
 /* The number of the peer that made this offer, with a path set to it; -1: error says why. */
 int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,

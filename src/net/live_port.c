@@ -2,8 +2,8 @@
 /*
  * live_port - by which port an endpoint reaches the fabric: a table by name.
  *
- * Who said so, in this order: the program's --via, $WEFT_VIA, $WEFT_SWITCH (there is a switch in
- * this directory: shm), and otherwise sockets.  The rest of live knows ports by their contract and
+ * Who said so, in this order: the program's --via, $WEFT_VIA, a switch's directory (--switch,
+ * $WEFT_SWITCH: shm), and otherwise sockets.  The rest of live knows ports by their contract and
  * by these three functions only.
  *
  * To add a port: its row here, beside what include/weft/net.h asks for.
@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Two machines that must wake up and have other things to do. */
+#define SOCKETS_RTT_NS 1000000
+/* Two processes and a switch that share a machine: as many wake-ups, but no network stack. */
+#define RINGS_RTT_NS 250000
+
 static int open_udp(struct weft_live *live, char *error, size_t error_bytes)
 {
 	if (weft_udp_open(&live->port, &live->udp, error, error_bytes))
@@ -22,19 +27,73 @@ static int open_udp(struct weft_live *live, char *error, size_t error_bytes)
 	return 0;
 }
 
+static const char *switch_dir(const struct weft_live_config *config)
+{
+	const char *dir = config->switch_dir ? config->switch_dir : getenv("WEFT_SWITCH");
+
+	return dir && *dir ? dir : NULL;
+}
+
+static int open_shm(struct weft_live *live, bool is_far, char *error, size_t error_bytes)
+{
+	struct weft_shm_port_config config = { .is_far = is_far,
+		.host = live->host_name,
+		.planes = live->udp.planes,
+		.mtu_bytes = live->udp.mtu_bytes,
+		.queue_pkts = live->queue_pkts };
+	const char *dir = switch_dir(&live->config);
+	char path[LIVE_DIR_BYTES + 8];
+
+	if (!live->topo || !dir) {
+		snprintf(error, error_bytes, "shm: %s",
+			live->topo ? "where is the switch?  Set WEFT_SWITCH, or use --switch DIR"
+				   : "needs a fabric file and a host of it");
+		return -1;
+	}
+	if (strlen(dir) >= sizeof(live->line_dir)) {
+		snprintf(error, error_bytes, "%s: longer than %u bytes", dir, LIVE_DIR_BYTES - 1);
+		return -1;
+	}
+	snprintf(live->line_dir, sizeof(live->line_dir), "%s", dir);
+	snprintf(path, sizeof(path), "%s/ports", dir);
+	config.path = path;
+	memcpy(config.addr, live->udp.addr, sizeof(config.addr));
+	if (weft_shm_port_open(&live->port, &config, error, error_bytes))
+		return -1;
+	live->udp_port = live->src_port[0] = weft_shm_port_number(live->port);
+	live->n_src_ports = 1;
+	return 0;
+}
+
+static int open_shm_near(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_shm(live, false, error, error_bytes);
+}
+
+static int open_shm_far(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_shm(live, true, error, error_bytes);
+}
+
 static const struct live_port_kind kinds[] = {
-	{ "udp", open_udp, weft_udp_peer_add, weft_udp_peer_drop },
+	{ "udp", SOCKETS_RTT_NS, false, open_udp, weft_udp_peer_add, weft_udp_peer_drop },
+	{ "shm", RINGS_RTT_NS, false, open_shm_near, weft_shm_port_peer_add,
+		weft_shm_port_peer_drop },
+	{ "shm-far", RINGS_RTT_NS, true, open_shm_far, weft_shm_port_peer_add,
+		weft_shm_port_peer_drop },
 };
 
-const struct live_port_kind *live_port_find(const char *via, char *error, size_t error_bytes)
+const struct live_port_kind *live_port_find(
+	const struct weft_live_config *config, char *error, size_t error_bytes)
 {
+	const char *via = config->via;
 	char names[128] = "";
 	size_t at = 0;
 
 	if (!via)
 		via = getenv("WEFT_VIA");
 	if (!via || !*via)
-		via = "udp";
+		via = switch_dir(config) && !config->planes ? "shm" : "udp";
 	for (size_t i = 0; i < WEFT_COUNT(kinds); i++) {
 		if (!strcmp(kinds[i].name, via))
 			return &kinds[i];

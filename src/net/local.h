@@ -90,9 +90,12 @@ char *offer_encode(const struct offer *offer);
 int offer_decode(const char *line, struct offer *offer, char *error, size_t error_bytes);
 void offer_close(struct offer *offer); /* gives the reference back */
 
-/* ---- rendezvous.c: a TCP connection that carries lines, with a deadline for everything ---- */
+/* ---- rendezvous.c: a connection that carries lines, with a deadline for everything ---- */
 
 int line_listen(uint16_t tcp_port, char *error, size_t error_bytes); /* a socket, or -1 */
+/* The same as a unix socket with this name, one that a dead process left behind replaced. */
+int line_listen_at(const char *path, char *error, size_t error_bytes);
+int line_connect_to(const char *path, uint64_t deadline_ns); /* -1: nobody listens there */
 int line_accept(int listener, uint64_t deadline_ns);                 /* -1: nobody in time */
 /* The first of n addresses that answers; -1: none did. */
 int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint64_t deadline_ns);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rendezvous - where two ends meet: a TCP connection that carries a few lines.
+ * rendezvous - where two ends meet: a connection that carries a few lines.
  *
  * The peer has an address on every plane and some planes may be dead, silently too.  So the client
  * knocks at all of them at once and takes the first that opens (RFC 8305's idea without its
  * head starts: on a fabric no address is better than another).  Every call has a deadline, and
  * no line may be longer than its buffer.  MPTCP would survive a plane that dies within these
  * three lines, but needs a path manager on both hosts; trying again costs a millisecond.
+ *
+ * Hosts that exist in shared memory only have no addresses that a kernel would know.  They meet at
+ * a unix socket, in the directory where their switch lives; lines and hang-up are the same.
  */
 #include "local.h"
 
@@ -17,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define BACKLOG 16
@@ -55,6 +60,63 @@ int line_listen(uint16_t tcp_port, char *error, size_t error_bytes)
 		bind(fd, (struct sockaddr *)&name, sizeof(name)) || listen(fd, BACKLOG)) {
 		snprintf(error, error_bytes, "cannot listen on TCP port %u: %s", tcp_port,
 			strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int name_of(const char *path, struct sockaddr_un *name)
+{
+	*name = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(name->sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(name->sun_path, path, strlen(path));
+	return 0;
+}
+
+int line_connect_to(const char *path, uint64_t deadline_ns)
+{
+	struct sockaddr_un name;
+	int fd = -1;
+
+	if (!name_of(path, &name))
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	while (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof(name))) {
+		/* EAGAIN: too many stand at the door, and nothing tells when there are fewer. */
+		if ((errno == EAGAIN && left_ms(deadline_ns)) || errno == EINTR) {
+			(void)poll(NULL, 0, 1);
+			continue;
+		}
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int line_listen_at(const char *path, char *error, size_t error_bytes)
+{
+	struct sockaddr_un name;
+	struct stat st;
+	int fd = -1;
+
+	if (!name_of(path, &name))
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !lstat(path, &st) && S_ISSOCK(st.st_mode)) {
+		int other = line_connect_to(path, 0);
+
+		if (other >= 0)
+			close(other); /* alive: bind will say so */
+		else if (errno == ECONNREFUSED)
+			unlink(path);
+	}
+	/* The mode of the socket becomes that of its file: one user's, as the memory is. */
+	if (fd < 0 || fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
+		listen(fd, BACKLOG)) {
+		snprintf(error, error_bytes, "cannot listen at %s: %s", path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return -1;

@@ -25,6 +25,7 @@
 #define NOBODY (-2) /* a client that knocked here and went in by another address */
 #define SILENT (-3)
 #define GONE_EVERY_NS UINT64_C(50000000)
+#define FAR_TURN_NS UINT64_C(5000000)
 
 struct weft_meeting {
 	struct weft_live *live;
@@ -236,14 +237,42 @@ void weft_session_close(struct weft_live *live, struct weft_session *session)
 	drop_peer(live, session);
 }
 
+/* The unix socket at which this host awaits its set-up lines. */
+static void name_line(const struct weft_live *live, const char *host, uint16_t tcp_port,
+	char path[sizeof(((struct weft_live *)0)->line_path)])
+{
+	snprintf(path, sizeof(live->line_path), "%s/%.31s.%u", live->line_dir, host, tcp_port);
+}
+
 /* ---- server ---- */
 
 int weft_live_listen(struct weft_live *live, uint16_t tcp_port, char *error, size_t error_bytes)
 {
 	WEFT_ASSERT(live->listener < 0);
-	live->listener =
-		line_listen(tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT, error, error_bytes);
+	tcp_port = tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT;
+	if (live->line_dir[0]) {
+		char path[sizeof(live->line_path)];
+
+		name_line(live, live->host_name, tcp_port, path);
+		live->listener = line_listen_at(path, error, error_bytes);
+		if (live->listener >= 0)
+			memcpy(live->line_path, path, sizeof(path));
+	} else {
+		live->listener = line_listen(tcp_port, error, error_bytes);
+	}
 	return live->listener < 0 ? -1 : 0;
+}
+
+/* Where the port itself waits for the client, it is served meanwhile. */
+static int await_client(struct weft_live *live, uint64_t deadline_ns)
+{
+	int fd = -1;
+
+	if (!live->kind->is_far)
+		return line_accept(live->listener, deadline_ns);
+	while ((fd = line_accept(live->listener, 0)) < 0 && weft_clock_now(NULL) < deadline_ns)
+		weft_pump_step(live->pump, FAR_TURN_NS);
+	return fd;
 }
 
 int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meeting **out,
@@ -256,7 +285,7 @@ int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meet
 	WEFT_ASSERT(meeting);
 	meeting->live = live;
 	while (rc == NOBODY) {
-		meeting->fd = line_accept(live->listener, deadline_ns);
+		meeting->fd = await_client(live, deadline_ns);
 		if (meeting->fd < 0)
 			break;
 		rc = recv_offer(meeting->fd, &meeting->offer, error, error_bytes);
@@ -407,6 +436,7 @@ int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_por
 	size_t error_bytes)
 {
 	uint8_t addrs[WEFT_PORTS_MAX][16];
+	char path[sizeof(live->line_path)];
 	uint32_t n = find_addrs(live, host, addrs);
 	int fd;
 
@@ -416,10 +446,17 @@ int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_por
 		snprintf(error, error_bytes, "%s: no such host", host);
 		return -1;
 	}
-	fd = line_connect(addrs, n, tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT, in_ns(limit_ns));
+	tcp_port = tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT;
+	if (live->line_dir[0]) {
+		name_line(live, host, tcp_port, path);
+		fd = line_connect_to(path, in_ns(limit_ns));
+	} else {
+		snprintf(path, sizeof(path), "TCP port %u", tcp_port);
+		fd = line_connect(addrs, n, tcp_port, in_ns(limit_ns));
+	}
 	if (fd < 0) {
-		snprintf(error, error_bytes, "%s: nobody answers on TCP port %u", host,
-			tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT);
+		snprintf(error, error_bytes, "%s: nobody answers %s %s", host,
+			live->line_dir[0] ? "at" : "on", path);
 		return -1;
 	}
 	int rc = open_qps(live, session, n_qps, live->rate_bps, error, error_bytes);

@@ -3,6 +3,7 @@
 #include "local.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #define PORT 29515
 #define SECOND UINT64_C(1000000000)
@@ -82,4 +83,43 @@ TEST(line_listen__says_which_port_is_taken)
 	CHECK_EQ(line_listen(PORT, error, sizeof(error)), -1);
 	CHECK(strstr(error, "29515") != NULL);
 	CHECK_EQ(line_accept(listener, in(SECOND / 100)), -1);
+}
+
+TEST(line_connect_to__reaches_a_unix_socket_and_no_dead_one)
+{
+	char path[] = "/tmp/weft-line-XXXXXX";
+	int door, client, server;
+	char text[8], error[200] = "";
+
+	REQUIRE(mkdtemp(path));
+	char name[64], long_name[200];
+
+	snprintf(name, sizeof(name), "%s/h1.1", path);
+	CHECK_EQ(line_connect_to(name, in(0)), -1);
+	door = line_listen_at(name, error, sizeof(error));
+	REQUIRE(door >= 0);
+	CHECK_EQ(line_listen_at(name, error, sizeof(error)), -1); /* in use */
+	CHECK(strstr(error, name) != NULL);
+	int stale = line_accept(door, in(0)); /* who looked whether it is */
+
+	client = line_connect_to(name, in(SECOND));
+	server = line_accept(door, in(SECOND));
+	REQUIRE(client >= 0 && server >= 0);
+	CHECK_EQ(line_send(client, "hello\n", in(SECOND)), 0);
+	CHECK_EQ(line_recv(server, text, sizeof(text), in(SECOND)), 0);
+	CHECK_STR(text, "hello");
+	line_close(client);
+	CHECK_EQ(line_recv(server, text, sizeof(text), in(SECOND)), -1);
+	line_close(server);
+	line_close(stale);
+	line_close(door); /* its name stays, and is taken over */
+	door = line_listen_at(name, error, sizeof(error));
+	CHECK(door >= 0);
+	line_close(door);
+	unlink(name);
+	memset(long_name, 'x', sizeof(long_name));
+	long_name[199] = 0;
+	CHECK_EQ(line_listen_at(long_name, error, sizeof(error)), -1);
+	CHECK_EQ(line_connect_to(long_name, in(0)), -1);
+	CHECK_EQ(rmdir(path), 0);
 }
