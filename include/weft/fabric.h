@@ -119,6 +119,12 @@ struct weft_switch_config {
 	const struct weft_port_profile *profiles;
 	uint32_t n_profiles; /* 1 .. 255 */
 	struct weft_frame_pool *pool;
+	/*
+	 * For a caller that takes late.  Called before a frame is judged by the depth of a port
+	 * where others wait: take from it what starts by now_ps.  NULL: taken in time already.
+	 */
+	void (*settle)(void *user, uint32_t port, uint64_t now_ps);
+	void *user;
 };
 
 size_t weft_switch_size(const struct weft_switch_config *config); /* 0: impossible */

@@ -163,6 +163,8 @@ enum weft_fabric_drop queue_admit(
 		counters_of(sw, index)->out_discards++;
 		return WEFT_FABRIC_DROP_PORT_DOWN;
 	}
+	if (port->bytes[WEFT_QUEUE_DATA] | port->bytes[WEFT_QUEUE_CONTROL] && sw->config.settle)
+		sw->config.settle(sw->config.user, index, now_ps);
 	const struct weft_port_profile *profile = &sw->config.profiles[port->profile];
 	enum weft_queue queue = queue_of(frame);
 

@@ -64,6 +64,51 @@ TEST(weft_switch_take__asked_late_answers_the_same)
 	one_close(&one);
 }
 
+static unsigned settled;
+
+static void settle(void *user, uint32_t port, uint64_t now_ps)
+{
+	struct weft_departure departure;
+
+	CHECK(user == &one);
+	CHECK_EQ(port, 3);
+	while (weft_switch_take(one.sw, port, now_ps, &departure))
+		settled++;
+}
+
+/* Twice the line rate for a while; what became of it. */
+static struct weft_port_counters overload(bool is_late)
+{
+	struct weft_port_profile profile = plain();
+
+	one.config.settle = is_late ? settle : NULL;
+	one.config.user = &one;
+	one_open(&one, &profile);
+	settled = 0;
+	for (unsigned i = 0; i < 60; i++) {
+		uint64_t now_ps = 1000 + i * FULL_PS / 2;
+
+		if (!is_late)
+			settle(&one, 3, now_ps);
+		CHECK_EQ(one_send(&one, one_frame(3, FULL), now_ps), 0);
+	}
+	struct weft_port_counters counters = *weft_switch_port_counters(one.sw, 3);
+
+	one_close(&one);
+	return counters;
+}
+
+TEST(queue_admit__asks_a_late_caller_to_settle_first)
+{
+	struct weft_port_counters in_time = overload(false);
+	unsigned taken = settled;
+	struct weft_port_counters late = overload(true);
+
+	CHECK_EQ(settled, taken);
+	CHECK(late.trimmed > 0 && late.ecn_marked > 0);
+	CHECK_MEM(&late, &in_time, sizeof(late));
+}
+
 TEST(queue_admit__shares_the_line_by_weight)
 {
 	struct weft_departure departure;
