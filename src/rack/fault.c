@@ -16,7 +16,7 @@ static void drain(struct weft_rack *rack, struct line *line)
 	struct node *n = switch_node(rack, line->from);
 	struct weft_departure departure;
 
-	while (weft_switch_take(n->sw, line->from_port, rack->now_ps, &departure)) {
+	while (weft_switch_take(n->sw, line->from_port, now_of(rack), &departure)) {
 		WEFT_ASSERT(departure.drop);
 		give_back(rack, &departure.frame, line->from, n->plane, departure.drop);
 	}
@@ -36,6 +36,8 @@ static void lose_flights(struct weft_rack *rack, struct line *line, uint32_t ind
 
 static void line_down(struct weft_rack *rack, struct line *line, uint32_t plane)
 {
+	if (!is_host(rack, line->from))
+		line_settle(rack, line);
 	line->flags &= (uint8_t)~LINE_UP;
 	if (line->flags & LINE_ARRIVES)
 		agenda_remove(&rack->agenda, what_of(rack, line, WHAT_ARRIVAL));
@@ -45,7 +47,7 @@ static void line_down(struct weft_rack *rack, struct line *line, uint32_t plane)
 	if (!is_host(rack, line->from)) {
 		struct weft_switch *sw = switch_node(rack, line->from)->sw;
 
-		weft_switch_port_mark(sw, line->from_port, false, rack->now_ps);
+		weft_switch_port_mark(sw, line->from_port, false, now_of(rack));
 		drain(rack, line);
 		return;
 	}
@@ -53,7 +55,7 @@ static void line_down(struct weft_rack *rack, struct line *line, uint32_t plane)
 
 	lose_flights(rack, line, nic->held_head, plane);
 	nic->held_head = NONE;
-	nic->free_ps = WEFT_MIN(nic->free_ps, rack->now_ps);
+	nic->free_ps = WEFT_MIN(nic->free_ps, now_of(rack));
 	line->flags &= (uint8_t)~LINE_PAUSED;
 }
 
@@ -63,7 +65,7 @@ static void line_up(struct weft_rack *rack, struct line *line)
 	if (is_host(rack, line->from))
 		return;
 	weft_switch_port_mark(
-		switch_node(rack, line->from)->sw, line->from_port, true, rack->now_ps);
+		switch_node(rack, line->from)->sw, line->from_port, true, now_of(rack));
 	if (line->flags & LINE_ASKED)
 		pause_again(rack, line);
 }
@@ -122,11 +124,12 @@ void weft_rack_link_rate(struct weft_rack *rack, uint32_t index, uint64_t rate_b
 		struct line *line = &rack->lines[2 * (size_t)index + way];
 
 		line->rate_bps = rate_bps;
-		if (is_host(rack, line->from))
+		if (is_host(rack, line->from)) {
 			rack->nics[index].byte_ps_q16 = byte_ps_q16(rate_bps);
-		else
-			weft_switch_port_rate(
-				switch_node(rack, line->from)->sw, line->from_port, rate_bps);
+			continue;
+		}
+		line_settle(rack, line);
+		weft_switch_port_rate(switch_node(rack, line->from)->sw, line->from_port, rate_bps);
 	}
 }
 
@@ -170,7 +173,8 @@ void weft_rack_freeze(struct weft_rack *rack, uint32_t node, bool is_frozen, uin
 	weft_rack_run(rack, now_ps);
 	if (n->is_off)
 		return;
-	weft_switch_freeze(n->sw, is_frozen, rack->now_ps);
+	node_settle(rack, node);
+	weft_switch_freeze(n->sw, is_frozen, now_of(rack));
 	for (uint32_t port = 0; port < n->ports; port++)
 		if (n->lines[port] != NONE)
 			line_due(rack, &rack->lines[n->lines[port]]);
@@ -188,7 +192,8 @@ void weft_rack_power(struct weft_rack *rack, uint32_t node, bool is_on, uint64_t
 	if (is_on) {
 		table_fill(rack->config.topo, node, n->sw);
 	} else {
-		weft_switch_reboot(n->sw, rack->now_ps);
+		node_settle(rack, node);
+		weft_switch_reboot(n->sw, now_of(rack));
 		for (uint32_t port = 0; port < n->ports; port++)
 			if (n->lines[port] != NONE)
 				drain(rack, &rack->lines[n->lines[port]]);

@@ -10,31 +10,40 @@
 
 /* ---- agenda.c ---- */
 
-/* What happens next; ties in the order in which they were added. */
+/*
+ * What happens next; ties in the order in which they were added.  Whoever may have an entry has one
+ * place, known by a number.
+ */
+enum where { WHERE_NOWHERE, WHERE_NEAR, WHERE_FAR };
+
 struct entry {
 	uint64_t at_ps;
-	uint32_t order; /* wraps: entries wait for seconds, not for 2^31 others */
-	uint32_t what;
+	uint32_t next;  /* near: in its slice.  Far: how many were before; wraps */
+	uint32_t where; /* enum where */
+};
+
+struct slice {
+	uint32_t head, tail; /* entries, in time and order */
 };
 
 struct agenda {
-	struct entry *entries; /* a heap of four children each */
-	uint32_t n, room, orders;
+	struct entry *entries;
+	uint64_t now_ps; /* no entry is earlier; moved on by the owner */
+	uint64_t *busy;  /* slices, as bits */
+	uint64_t *busy_words;
+	struct slice *slices;
+	uint32_t *far; /* a heap */
+	uint32_t n, n_far, far_orders, room;
+	uint32_t slice_mask, slice_bits; /* a slice lasts 2^slice_bits ps */
 };
 
-bool agenda_open(struct agenda *agenda, uint32_t room);
+/* span_ps: how far ahead entries are, as a rule. */
+bool agenda_open(struct agenda *agenda, uint32_t room, uint64_t span_ps);
 void agenda_close(struct agenda *agenda);
-void agenda_add(struct agenda *agenda, uint64_t at_ps, uint32_t order, uint32_t what);
-void agenda_take_first(struct agenda *agenda);
-/* Takes the first and adds another. */
-void agenda_replace_first(struct agenda *agenda, uint64_t at_ps, uint32_t order, uint32_t what);
-bool agenda_remove(struct agenda *agenda, uint32_t what); /* slow: for faults */
+void agenda_add(struct agenda *agenda, uint32_t what, uint64_t at_ps);
+void agenda_remove(struct agenda *agenda, uint32_t what);
+uint32_t agenda_first(const struct agenda *agenda); /* NONE: empty */
 void agenda_check(const struct agenda *agenda);
-
-static inline uint64_t agenda_next_ps(const struct agenda *agenda)
-{
-	return agenda->n ? agenda->entries[0].at_ps : WEFT_NEVER;
-}
 
 /* ---- lines ---- */
 
@@ -42,7 +51,6 @@ static inline uint64_t agenda_next_ps(const struct agenda *agenda)
 struct flight {
 	struct weft_frame frame;
 	uint64_t at_ps; /* when all of it is there */
-	uint32_t order; /* in the agenda */
 	uint32_t next;
 };
 
@@ -50,7 +58,7 @@ enum line_flag {
 	LINE_UP = 1,
 	LINE_MARKED_DOWN = 2,
 	LINE_ARRIVES = 4, /* the agenda knows when the first of its flights arrives */
-	LINE_DUE = 8,     /* the agenda knows when its switch port may send again */
+	LINE_DUE = 8,     /* the agenda knows when its port may send again */
 	LINE_PAUSED = 16, /* of a host: its switch has asked for no data */
 	LINE_ASKED = 32,  /* the near end has asked the far end for no data */
 };
@@ -71,6 +79,7 @@ struct nic {
 };
 
 struct node {
+	struct weft_rack *rack;
 	struct weft_switch *sw;
 	uint32_t *lines; /* by port: what leaves by it; NONE: no cable */
 	uint32_t ports, plane;
@@ -86,8 +95,7 @@ struct pause {
 struct weft_rack {
 	struct weft_rack_config config;
 	struct weft_topo_shape shape;
-	uint64_t now_ps;
-	struct agenda agenda;
+	struct agenda agenda; /* and the time */
 	struct line *lines;
 	struct nic *nics;   /* by host * planes + plane, the number of the link */
 	struct node *nodes; /* switches: by node - hosts */
@@ -139,19 +147,33 @@ void table_fill(const struct weft_topo *topo, uint32_t node, struct weft_switch 
 
 /* ---- run.c ---- */
 
-/* What an entry of the agenda is about; its number, times 4. */
-enum what { WHAT_ARRIVAL, WHAT_DUE, WHAT_PAUSE };
+/* Numbers in the agenda: two for each line, then pauses. */
+enum what { WHAT_ARRIVAL, WHAT_DUE };
 
 static inline uint32_t what_of(
 	const struct weft_rack *rack, const struct line *line, enum what kind)
 {
-	return (uint32_t)(line - rack->lines) << 2 | (uint32_t)kind;
+	return (uint32_t)(line - rack->lines) << 1 | (uint32_t)kind;
+}
+
+static inline uint32_t what_pauses(const struct weft_rack *rack) /* the first of them */
+{
+	return 4 * rack->shape.links;
+}
+
+static inline uint64_t now_of(const struct weft_rack *rack)
+{
+	return rack->agenda.now_ps;
 }
 
 /* Hands a frame back, by the one that had it last. */
 void give_back(struct weft_rack *rack, const struct weft_frame *frame, uint32_t node,
 	uint32_t plane, enum weft_fabric_drop drop);
-/* What the port of this line may send now goes; notes when it may send more. */
+/* What has started by now is on the line. */
+void line_settle(struct weft_rack *rack, struct line *line);
+void node_settle(struct weft_rack *rack, uint32_t node);
+void port_settle(void *user, uint32_t port, uint64_t now_ps); /* user: a node */
+/* The same; and sees to it that what waits is not forgotten. */
 void line_due(struct weft_rack *rack, struct line *line);
 /* Takes a flight; there is one for each frame. */
 uint32_t flight_take(struct weft_rack *rack);

@@ -37,7 +37,7 @@ void nic_send(struct weft_rack *rack, struct line *line, uint32_t index, uint64_
 		nic->held_tail = index;
 		return;
 	}
-	at_ps = WEFT_MAX(at_ps, rack->now_ps);
+	at_ps = WEFT_MAX(at_ps, now_of(rack));
 	at_ps = WEFT_MAX(at_ps, nic->free_ps);
 	nic->free_ps = at_ps + duration_ps(nic, &flight->frame);
 	flight->at_ps = nic->free_ps + line->delay_ps;
@@ -98,11 +98,11 @@ static void hold(struct weft_rack *rack, struct line *line, struct nic *nic)
 {
 	uint32_t *at = &line->head, last = NONE;
 
-	nic->free_ps = WEFT_MIN(nic->free_ps, rack->now_ps);
+	nic->free_ps = WEFT_MIN(nic->free_ps, now_of(rack));
 	while (*at != NONE) {
 		struct flight *flight = &rack->flights[*at];
 
-		if (start_ps(nic, line, flight) > rack->now_ps)
+		if (start_ps(nic, line, flight) > now_of(rack))
 			break;
 		nic->free_ps = WEFT_MAX(nic->free_ps, flight->at_ps - line->delay_ps);
 		last = *at;

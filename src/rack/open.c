@@ -40,6 +40,8 @@ static bool open_switch(struct weft_rack *rack, uint32_t node)
 		.profiles = rack->profiles,
 		.n_profiles = PROFILES,
 		.pool = &rack->pool,
+		.settle = port_settle,
+		.user = switch_node(rack, node),
 	};
 	struct node *n = switch_node(rack, node);
 	uint8_t addr[16];
@@ -57,6 +59,7 @@ static bool open_switch(struct weft_rack *rack, uint32_t node)
 	if (!block || !weft_switch_init(&n->sw, block, &config))
 		return false;
 	table_fill(topo, node, n->sw);
+	n->rack = rack;
 	n->ports = info.ports;
 	n->plane = info.plane;
 	return true;
@@ -95,6 +98,19 @@ static void open_link(struct weft_rack *rack, uint32_t index)
 	}
 }
 
+/* Twice the time in which a full frame crosses a link of the slower kind. */
+static uint64_t span_ps(const struct weft_rack *rack)
+{
+	const struct weft_topo_shape *s = &rack->shape;
+	uint64_t rate_bps = rack->config.rate_bps ? rack->config.rate_bps
+			    : s->t1s              ? WEFT_MIN(s->host_bps, s->core_bps)
+						  : s->host_bps;
+	uint64_t bytes = s->mtu_bytes + WEFT_FRAME_ETHER_BYTES + WEFT_FRAME_GAP_BYTES;
+
+	return 2 * ((bytes * byte_ps_q16(rate_bps) >> 16) +
+			   UINT64_C(1000) * WEFT_MAX(s->host_delay_ns, s->core_delay_ns));
+}
+
 /* Arrays whose places are used one after the other, or taken from a list of free ones. */
 static bool open_memory(struct weft_rack *rack)
 {
@@ -117,7 +133,7 @@ static bool open_memory(struct weft_rack *rack)
 	rack->pauses = malloc(lines * sizeof(*rack->pauses));
 	if (!rack->lines || !rack->nics || !rack->nodes || !rack->paths || !rack->port_lines ||
 		!rack->flights || !rack->outs || !rack->pool_frames || !rack->pauses ||
-		!agenda_open(&rack->agenda, 3 * (uint32_t)lines))
+		!agenda_open(&rack->agenda, 3 * (uint32_t)lines, span_ps(rack)))
 		return false;
 	ports = 0;
 	for (uint32_t node = s->hosts; node < s->nodes; node++) {

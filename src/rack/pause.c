@@ -15,7 +15,7 @@ enum { PAUSE_BYTES = 84 }; /* 64 from address to FCS; preamble and gap */
 
 static void send(struct weft_rack *rack, struct line *line, bool is_pause)
 {
-	uint64_t at_ps = rack->now_ps;
+	uint64_t at_ps = now_of(rack);
 	uint32_t index = rack->pauses_free;
 
 	if (line->head != NONE) /* departures are never ahead of time: one frame at most */
@@ -24,7 +24,7 @@ static void send(struct weft_rack *rack, struct line *line, bool is_pause)
 	rack->pauses_free = rack->pauses[index].next;
 	rack->pauses[index].line = (uint32_t)(line - rack->lines);
 	rack->pauses[index].is_pause = is_pause;
-	agenda_add(&rack->agenda, at_ps, rack->agenda.orders++, index << 2 | WHAT_PAUSE);
+	agenda_add(&rack->agenda, what_pauses(rack) + index, at_ps);
 }
 
 void pauses_send(struct weft_rack *rack, uint32_t node)
@@ -69,7 +69,7 @@ void pause_arrive(struct weft_rack *rack, uint32_t index)
 		nic_pause(rack, back, pause.is_pause);
 	} else {
 		weft_switch_pause(switch_node(rack, line->to)->sw, line->to_port, pause.is_pause,
-			rack->now_ps);
+			now_of(rack));
 		line_due(rack, back);
 	}
 	if (!rack->is_short_of_pauses)

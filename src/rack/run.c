@@ -2,12 +2,12 @@
 /*
  * run - frames along cables, from one switch to the next.
  *
- * A frame that finds its port idle starts in the same moment, without an entry in the agenda; one
- * that waits costs its port's next departure.  So a hop is one entry in an idle fabric and two in a
- * busy one: the arrival of what is first on a cable, and the departure of what is next.  Departures
- * could be computed later still, when the frame before arrives, because nothing has changed in
- * between; but then a frame would have to be looked up first and queued after its port has been
- * brought up to date, pauses would be told too late, and whoever reads a depth would see old ones.
+ * An entry in the agenda per hop: the arrival of what is first on a cable.  A frame that finds its
+ * port idle starts in the same moment.  Departures of those that wait are computed late, when the
+ * frame before arrives at the far end or another wants to queue behind them: nothing has happened
+ * in between that could have changed who goes next and when.  A departure that is due at the moment
+ * in which another frame arrives is first.  Where pauses must be told in time (lossless fabrics),
+ * each departure has an entry of its own.
  *
  * A frame costs no search and no allocation.  Its bytes are asked for when its host sends it: that
  * is a cable's length before the first switch reads them.
@@ -36,7 +36,6 @@ void flight_start(struct weft_rack *rack, struct line *line, uint32_t index)
 	struct flight *flight = &rack->flights[index];
 
 	flight->next = NONE;
-	flight->order = rack->agenda.orders++;
 	if (line->head == NONE)
 		line->head = index;
 	else
@@ -45,7 +44,7 @@ void flight_start(struct weft_rack *rack, struct line *line, uint32_t index)
 	if (line->flags & LINE_ARRIVES)
 		return;
 	line->flags |= LINE_ARRIVES;
-	agenda_add(&rack->agenda, flight->at_ps, flight->order, what_of(rack, line, WHAT_ARRIVAL));
+	agenda_add(&rack->agenda, what_of(rack, line, WHAT_ARRIVAL), flight->at_ps);
 }
 
 void give_back(struct weft_rack *rack, const struct weft_frame *frame, uint32_t node,
@@ -57,7 +56,7 @@ void give_back(struct weft_rack *rack, const struct weft_frame *frame, uint32_t 
 	place -= place >= rack->config.frames ? rack->config.frames : 0;
 	rack->outs[place] = (struct weft_rack_out){
 		.frame = *frame,
-		.at_ps = rack->now_ps,
+		.at_ps = now_of(rack),
 		.drop = drop,
 		.node = node,
 		.plane = plane,
@@ -84,24 +83,52 @@ static void depart(
 	flight_start(rack, line, index);
 }
 
-void line_due(struct weft_rack *rack, struct line *line)
+void line_settle(struct weft_rack *rack, struct line *line)
 {
 	struct weft_switch *sw = switch_node(rack, line->from)->sw;
 	struct weft_departure departure;
-	uint64_t next_ps;
 
-	if (line->flags & LINE_DUE)
-		return;
-	while ((next_ps = weft_switch_port_next(sw, line->from_port)) <= rack->now_ps) {
-		bool has_taken = weft_switch_take(sw, line->from_port, rack->now_ps, &departure);
-
-		WEFT_ASSERT(has_taken);
+	while (weft_switch_take(sw, line->from_port, now_of(rack), &departure))
 		depart(rack, line, &departure);
-	}
+}
+
+void port_settle(void *user, uint32_t port, uint64_t now_ps)
+{
+	struct node *n = user;
+
+	WEFT_ASSERT(now_ps == now_of(n->rack));
+	line_settle(n->rack, &n->rack->lines[n->lines[port]]);
+}
+
+void node_settle(struct weft_rack *rack, uint32_t node)
+{
+	struct node *n = switch_node(rack, node);
+	uint32_t port = 0;
+
+	while ((port = weft_switch_busy_port(n->sw, port)) < n->ports)
+		line_settle(rack, &rack->lines[n->lines[port++]]);
+}
+
+/* What is on the line will settle the rest when it arrives. */
+static bool is_watched(const struct weft_rack *rack, const struct line *line)
+{
+	return line->flags & LINE_DUE || (line->flags & LINE_ARRIVES && !rack->is_lossless);
+}
+
+void line_due(struct weft_rack *rack, struct line *line)
+{
+	if (is_watched(rack, line))
+		return;
+	line_settle(rack, line);
+	if (is_watched(rack, line))
+		return;
+	uint64_t next_ps =
+		weft_switch_port_next(switch_node(rack, line->from)->sw, line->from_port);
+
 	if (next_ps == WEFT_NEVER)
 		return;
 	line->flags |= LINE_DUE;
-	agenda_add(&rack->agenda, next_ps, rack->agenda.orders++, what_of(rack, line, WHAT_DUE));
+	agenda_add(&rack->agenda, what_of(rack, line, WHAT_DUE), next_ps);
 }
 
 static void enter_switch(struct weft_rack *rack, struct line *line, struct weft_frame *frame)
@@ -116,9 +143,9 @@ static void enter_switch(struct weft_rack *rack, struct line *line, struct weft_
 	if (c->memory)
 		drop = weft_switch_input_bytes(n->sw, frame,
 			c->memory + frame->handle * c->slot_bytes + c->slot_offset,
-			(size_t)frame->bytes - WEFT_FRAME_ETHER_BYTES, rack->now_ps, &port);
+			(size_t)frame->bytes - WEFT_FRAME_ETHER_BYTES, now_of(rack), &port);
 	else
-		drop = weft_switch_input(n->sw, frame, rack->now_ps, &port);
+		drop = weft_switch_input(n->sw, frame, now_of(rack), &port);
 	if (WEFT_LIKELY(!drop))
 		line_due(rack, &rack->lines[n->lines[port]]);
 	else
@@ -132,16 +159,15 @@ static void arrive(struct weft_rack *rack, struct line *line)
 	uint32_t index = line->head;
 	struct flight *flight = &rack->flights[index];
 
-	WEFT_ASSERT(flight->at_ps == rack->now_ps);
+	WEFT_ASSERT(flight->at_ps == now_of(rack));
 	line->head = flight->next;
 	if (line->head != NONE) {
-		const struct flight *next = &rack->flights[line->head];
-
-		agenda_replace_first(
-			&rack->agenda, next->at_ps, next->order, what_of(rack, line, WHAT_ARRIVAL));
+		agenda_add(&rack->agenda, what_of(rack, line, WHAT_ARRIVAL),
+			rack->flights[line->head].at_ps);
 	} else {
 		line->flags &= (uint8_t)~LINE_ARRIVES;
-		agenda_take_first(&rack->agenda);
+		if (!is_host(rack, line->from))
+			line_due(rack, line);
 	}
 	if (WEFT_UNLIKELY(line->loss_ppm) && weft_rng_chance(&rack->rng, line->loss_ppm, 1000000))
 		give_back(rack, &flight->frame, line->from,
@@ -154,40 +180,41 @@ static void arrive(struct weft_rack *rack, struct line *line)
 	flight_free(rack, index);
 }
 
-static void step(struct weft_rack *rack)
+static void step(struct weft_rack *rack, uint32_t what)
 {
-	uint32_t what = rack->agenda.entries[0].what;
-	struct line *line = &rack->lines[what >> 2];
-
-	rack->now_ps = rack->agenda.entries[0].at_ps;
-	switch ((enum what)(what & 3)) {
-	case WHAT_ARRIVAL:
-		arrive(rack, line);
+	rack->agenda.now_ps = rack->agenda.entries[what].at_ps;
+	agenda_remove(&rack->agenda, what);
+	if (WEFT_UNLIKELY(what >= what_pauses(rack))) {
+		pause_arrive(rack, what - what_pauses(rack));
 		return;
-	case WHAT_DUE:
-		agenda_take_first(&rack->agenda);
+	}
+	struct line *line = &rack->lines[what >> 1];
+
+	if ((what & 1) == WHAT_ARRIVAL) {
+		arrive(rack, line);
+	} else {
 		line->flags &= (uint8_t)~LINE_DUE;
 		line_due(rack, line);
 		if (WEFT_UNLIKELY(rack->is_lossless))
 			pauses_send(rack, line->from);
-		return;
-	case WHAT_PAUSE:
-		agenda_take_first(&rack->agenda);
-		pause_arrive(rack, what >> 2);
-		return;
 	}
 }
 
 void weft_rack_run(struct weft_rack *rack, uint64_t now_ps)
 {
-	while (agenda_next_ps(&rack->agenda) <= now_ps)
-		step(rack);
-	rack->now_ps = WEFT_MAX(rack->now_ps, now_ps);
+	struct agenda *agenda = &rack->agenda;
+	uint32_t what;
+
+	while ((what = agenda_first(agenda)) != NONE && agenda->entries[what].at_ps <= now_ps)
+		step(rack, what);
+	agenda->now_ps = WEFT_MAX(agenda->now_ps, now_ps);
 }
 
 uint64_t weft_rack_next_ps(const struct weft_rack *rack)
 {
-	return agenda_next_ps(&rack->agenda);
+	uint32_t what = agenda_first(&rack->agenda);
+
+	return what == NONE ? WEFT_NEVER : rack->agenda.entries[what].at_ps;
 }
 
 /* ---- the caller ---- */
@@ -212,5 +239,6 @@ const struct weft_rack_stats *weft_rack_stats(const struct weft_rack *rack)
 
 struct weft_switch *weft_rack_switch(struct weft_rack *rack, uint32_t node)
 {
+	node_settle(rack, node);
 	return switch_node(rack, node)->sw;
 }

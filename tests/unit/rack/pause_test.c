@@ -69,11 +69,11 @@ TEST(pauses_send__stops_hosts_too)
 /* The first pause that is under way. */
 static const struct entry *find_pause(void)
 {
-	const struct agenda *agenda = &rig.rack->agenda;
+	const struct entry *first = &rig.rack->agenda.entries[what_pauses(rig.rack)];
 
-	for (uint32_t i = 0; i < agenda->n; i++)
-		if ((agenda->entries[i].what & 3) == WHAT_PAUSE)
-			return &agenda->entries[i];
+	for (uint32_t i = 0; i < 2 * rig.shape.links; i++)
+		if (first[i].where != WHERE_NOWHERE)
+			return &first[i];
 	return NULL;
 }
 
@@ -84,7 +84,7 @@ TEST(pauses_send__takes_a_small_frame_s_time_and_the_cable_s)
 		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, 0));
 	while (!find_pause())
 		rig_run(&rig, weft_rack_next_ps(rig.rack));
-	CHECK_EQ(find_pause()->at_ps, rig.rack->now_ps + 84 * RIG_BYTE_PS + 100000);
+	CHECK_EQ(find_pause()->at_ps, now_of(rig.rack) + 84 * RIG_BYTE_PS + 100000);
 	rig_run(&rig, late_ps);
 	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, 100);
 	rig_close(&rig);
@@ -93,16 +93,20 @@ TEST(pauses_send__takes_a_small_frame_s_time_and_the_cable_s)
 TEST(pauses_send__waits_for_the_frame_on_the_line)
 {
 	open_lossless();
-	for (uint32_t i = 0; i < 100; i++) /* h1 is first, and will be told first */
-		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, i % 2 * 3000000));
-	for (uint32_t i = 100; i < 1100; i++) /* one after the other, all the way down to h1 */
+	for (uint32_t i = 0; i < 100; i++)
+		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, 0));
+	for (uint32_t i = 100; i < 1100; i += 2) { /* and all the way down to h1 and h2 */
 		CHECK(rig_send(&rig, 3, 1, weft_ev(0, 0), i, 900, 0));
+		CHECK(rig_send(&rig, 4, 2, weft_ev(0, 0), i + 1, 900, 0));
+	}
 	while (!find_pause())
 		rig_run(&rig, weft_rack_next_ps(rig.rack));
-	const struct line *line = &rig.rack->lines[rig.rack->pauses[find_pause()->what >> 2].line];
+	uint32_t index =
+		(uint32_t)(find_pause() - rig.rack->agenda.entries) - what_pauses(rig.rack);
+	const struct line *line = &rig.rack->lines[rig.rack->pauses[index].line];
 	uint64_t end_ps = rig.rack->flights[line->tail].at_ps - 100000;
 
-	REQUIRE(line->head != NONE && end_ps > rig.rack->now_ps);
+	REQUIRE(line->head != NONE && end_ps > now_of(rig.rack));
 	CHECK_EQ(find_pause()->at_ps, end_ps + 84 * RIG_BYTE_PS + 100000);
 	rig_run(&rig, 2 * late_ps);
 	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, 1100);
@@ -143,10 +147,10 @@ TEST(pause_again__reminds_who_was_unplugged)
 		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, BYTES, 0));
 	while (weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER)
 		rig_run(&rig, weft_rack_next_ps(rack));
-	weft_rack_link_mark(rack, link, false, rack->now_ps);
+	weft_rack_link_mark(rack, link, false, now_of(rack));
 	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER); /* nothing is plugged in */
-	weft_rack_link_mark(rack, link, true, rack->now_ps);
-	uint64_t told_ps = rack->now_ps + 84 * RIG_BYTE_PS + 100000;
+	weft_rack_link_mark(rack, link, true, now_of(rack));
+	uint64_t told_ps = now_of(rack) + 84 * RIG_BYTE_PS + 100000;
 
 	rig_run(&rig, told_ps - 1);
 	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
