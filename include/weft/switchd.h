@@ -54,7 +54,7 @@ void weft_switchd_turn(struct weft_switchd *sw);
  *   {"op":"hello"}                                   fabric, hosts, rate, up_ns, processes
  *   {"op":"counters"[,"node":"p0.t1-0"]}             ports, queues (SAI's names), drops by reason
  *   {"op":"table","node":..}                         entries, and packets per SID
- *   {"op":"links"}                                   carrier, rate and loss of every link
+ *   {"op":"links"}                                   carrier, rate, loss, packets of every link
  *   {"op":"link","link":"p0.t0-0:t1-1","up":false}
  *   {"op":"rate","link":..,"bps":..}                 0: as built
  *   {"op":"loss","link":..,"way":1|2|3,"ppm":..}     way: 1 from the hosts, 2 to them

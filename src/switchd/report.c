@@ -198,13 +198,15 @@ static json_t *entry(struct weft_switchd *sw, uint32_t node, const struct weft_r
 {
 	static const char *const kinds[] = {
 		[WEFT_ROUTE_END] = "end",
+		[WEFT_ROUTE_UA] = "ua",
 		[WEFT_ROUTE_USID] = "usid",
 		[WEFT_ROUTE_HOST] = "host",
 		[WEFT_ROUTE_LOCAL] = "local",
 	};
 	char text[INET6_ADDRSTRLEN] = "";
 	json_t *object = json_object();
-	bool is_usid = route->kind == WEFT_ROUTE_END || route->kind == WEFT_ROUTE_USID;
+	bool is_usid = route->kind == WEFT_ROUTE_END || route->kind == WEFT_ROUTE_UA ||
+		       route->kind == WEFT_ROUTE_USID;
 
 	(void)inet_ntop(AF_INET6, route->prefix, text, sizeof(text));
 	(void)json_object_set_new(
@@ -241,6 +243,29 @@ json_t *report_table(struct weft_switchd *sw, uint32_t node)
 
 /* ---- links ---- */
 
+/* What a switch counts at its end of a cable; a host's end has nobody who counts. */
+static json_t *end_counters(struct weft_switchd *sw, uint32_t node, uint32_t index)
+{
+	json_t *object = json_object();
+
+	if (node < sw->shape->hosts)
+		return object;
+	const struct weft_switch *rack_switch = weft_rack_switch(sw->rack, node);
+	const struct weft_port_counters *c = weft_switch_port_counters(rack_switch, index);
+
+	put(object, "in_pkts", c->in_pkts);
+	put(object, "in_octets", c->in_octets);
+	put(object, "in_discards", c->in_discards);
+	put(object, "out_pkts", c->out_pkts);
+	put(object, "out_octets", c->out_octets);
+	put(object, "out_discards", c->out_discards);
+	put(object, "depth_bytes",
+		(uint64_t)weft_switch_depth_bytes(rack_switch, index, WEFT_QUEUE_DATA) +
+			weft_switch_depth_bytes(rack_switch, index, WEFT_QUEUE_CONTROL));
+	return object;
+}
+
+/* Short, for who asks often: a picture of a transfer, fifty times a second. */
 json_t *report_links(struct weft_switchd *sw)
 {
 	json_t *answer = json_object(), *links = json_array();
@@ -262,6 +287,8 @@ json_t *report_links(struct weft_switchd *sw)
 		put(one, "loss_up_ppm", told->loss_ppm[0]);
 		put(one, "loss_down_ppm", told->loss_ppm[1]);
 		put(one, "hole", told->hole);
+		(void)json_object_set_new(one, "lower", end_counters(sw, l.node[0], l.port[0]));
+		(void)json_object_set_new(one, "upper", end_counters(sw, l.node[1], l.port[1]));
 		(void)json_array_append_new(links, one);
 	}
 	(void)json_object_set_new(answer, "links", links);

@@ -138,6 +138,41 @@ TEST(report_table__counts_packets_per_sid)
 	end();
 }
 
+TEST(report_table__tells_links_that_steer)
+{
+	place_open(&place, SMALL2 "usid: {behavior: uA}\n");
+	sw = switch_open(&place, NULL);
+	json_t *table = report_table(sw, weft_topo_node_find(sw->topo, "p0.t1-1"));
+	json_t *one = pick(json_object_get(table, "entries"), "link", "p0.t0-1:t1-1");
+
+	CHECK_STR(json_string_value(json_object_get(one, "kind")), "ua");
+	CHECK_STR(json_string_value(json_object_get(one, "sid")), "0xe001");
+	CHECK_EQ(number(one, "packets"), 0);
+	json_decref(table);
+	weft_switchd_close(sw);
+	place_close(&place);
+}
+
+TEST(report_links__counts_at_both_ends)
+{
+	begin();
+	json_t *links = report_links(sw), *list = json_object_get(links, "links");
+	json_t *one = pick(list, "link", "p0.t0-1:t1-1"); /* down it they went */
+	json_t *lower = json_object_get(one, "lower"), *upper = json_object_get(one, "upper");
+
+	CHECK_EQ(number(upper, "out_pkts"), 3);
+	CHECK_EQ(number(upper, "out_octets"), 3 * (186 + WEFT_FRAME_ETHER_BYTES));
+	CHECK_EQ(number(lower, "in_pkts"), 3);
+	CHECK_EQ(number(lower, "in_octets"), 3 * (186 + WEFT_FRAME_ETHER_BYTES));
+	CHECK_EQ(number(upper, "in_pkts") + number(lower, "out_pkts"), 0);
+	CHECK_EQ(number(upper, "depth_bytes") + number(upper, "out_discards"), 0);
+	one = pick(list, "link", "bob.p0");
+	CHECK_EQ(json_object_size(json_object_get(one, "lower")), 0);
+	CHECK_EQ(number(json_object_get(one, "upper"), "out_pkts"), 3);
+	json_decref(links);
+	end();
+}
+
 TEST(report_links__shows_state_and_faults)
 {
 	begin();
