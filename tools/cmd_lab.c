@@ -364,6 +364,10 @@ static int status_json(struct weft_lab *lab, bool sids)
 		"fabric", weft_lab_fabric(lab), "switches",
 		weft_lab_switches_name(weft_lab_switches(lab)), "keeper_pid",
 		weft_lab_keeper_pid(lab), "faults", list, "links", links_json(lab));
+	if (root && weft_lab_switches(lab) == WEFT_LAB_SWITCHES_SOFT)
+		json_object_set_new(root, "switch_pid", json_integer(weft_lab_switch_pid(lab)));
+	if (root && *weft_lab_trouble(lab))
+		json_object_set_new(root, "trouble", json_string(weft_lab_trouble(lab)));
 	if (root && sids)
 		json_object_set_new(root, "sids", sids_json(lab));
 	bool ok = root && !json_dumpf(root, stdout, JSON_INDENT(1));
@@ -465,6 +469,9 @@ static int status(int argc, char **argv)
 		printf("lab %s, keeper %d, %s switches, fabric %s\n", weft_lab_name(lab),
 			weft_lab_keeper_pid(lab), weft_lab_switches_name(weft_lab_switches(lab)),
 			weft_lab_fabric(lab));
+		if (*weft_lab_trouble(lab))
+			printf("%sthe switches have ended%s: %s\n", term_on(&term, TERM_RED),
+				term_off(&term), weft_lab_trouble(lab));
 		print_faults(lab, &term);
 		if (a.sids)
 			print_sids(lab, &term);

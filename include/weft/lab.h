@@ -64,13 +64,17 @@ const char *weft_lab_name(const struct weft_lab *lab);
 const char *weft_lab_fabric(const struct weft_lab *lab); /* path of the lab's copy of the file */
 const struct weft_topo *weft_lab_topo(const struct weft_lab *lab);
 enum weft_lab_switches weft_lab_switches(const struct weft_lab *lab); /* never DEFAULT */
+int weft_lab_switch_pid(const struct weft_lab *lab); /* of soft switches; 0: they have ended */
+/* What was wrong with the lab when it was opened, in one line; "": nothing. */
+const char *weft_lab_trouble(const struct weft_lab *lab);
 int weft_lab_keeper_pid(const struct weft_lab *lab);
 
 /*
  * Moves the calling thread into a node's network (and, without root, user) namespace for good;
  * the latter only works while the process has one thread.  Sets WEFT_FABRIC, WEFT_LAB and
  * WEFT_HOST in the environment, WEFT_RATE (bits per second of every link) where options->rate_bps
- * was set, and WEFT_LABS so that labs are found from inside as well.
+ * was set, WEFT_SWITCH (the folder of <weft/switchd.h>) where switches are soft, and WEFT_LABS so
+ * that labs are found from inside as well.
  */
 int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes);
 

@@ -25,11 +25,12 @@
 #define DOWN_WAIT_MS 10000
 
 struct weft_lab {
-	int fd, keeper_pid;
+	int fd, keeper_pid, switch_pid;
 	enum weft_lab_switches switches;
 	struct weft_topo *topo;
 	char name[WEFT_TOPO_NAME_BYTES];
 	char fabric[STATE_PATH_BYTES];
+	char trouble[ERROR_BYTES];
 };
 
 static int fail(char *error, size_t error_bytes, const char *what, const char *why)
@@ -250,6 +251,8 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 		goto failed;
 	lab->keeper_pid = (int)reply.n;
 	lab->switches = (enum weft_lab_switches)reply.switches;
+	lab->switch_pid = (int)reply.switch_pid;
+	memcpy(lab->trouble, reply.text, sizeof(lab->trouble));
 	*out = lab;
 	return 0;
 failed:
@@ -307,6 +310,26 @@ int weft_lab_keeper_pid(const struct weft_lab *lab)
 	return lab->keeper_pid;
 }
 
+int weft_lab_switch_pid(const struct weft_lab *lab)
+{
+	return lab->switch_pid;
+}
+
+const char *weft_lab_trouble(const struct weft_lab *lab)
+{
+	return lab->trouble;
+}
+
+/* Where programs inside find the switches; with others, that is nowhere but on their wires. */
+static bool export_switch(const struct weft_lab *lab)
+{
+	char path[STATE_PATH_BYTES];
+
+	if (lab->switches != WEFT_LAB_SWITCHES_SOFT)
+		return !unsetenv("WEFT_SWITCH");
+	return state_path(path, lab->name, "switch") && !setenv("WEFT_SWITCH", path, 1);
+}
+
 /* A process cannot enter the user namespace that it is in; that is no failure. */
 static bool enter_user(int fd)
 {
@@ -338,7 +361,7 @@ int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t erro
 	if (!ok)
 		return fail(error, error_bytes, name, strerror(why));
 	if (setenv("WEFT_FABRIC", lab->fabric, 1) || setenv("WEFT_LAB", lab->name, 1) ||
-		setenv("WEFT_HOST", name, 1) || !export_rate(lab->name))
+		setenv("WEFT_HOST", name, 1) || !export_rate(lab->name) || !export_switch(lab))
 		return fail(error, error_bytes, "setenv", strerror(errno));
 	return 0;
 }

@@ -279,7 +279,9 @@ static bool settle_ports(struct world *world, uint32_t node)
 			moved = true;
 		}
 		table |= now->hole != want->hole;
-		lost |= now->loss_ppm != want->loss_ppm;
+		/* Soft switches lose what is lost on cables. */
+		lost |= now->loss_ppm != want->loss_ppm &&
+			world->switches != WEFT_LAB_SWITCHES_SOFT;
 		now->down = want->down;
 		now->hole = want->hole;
 	}
@@ -304,6 +306,8 @@ static bool settle_ports(struct world *world, uint32_t node)
 
 static bool settle(struct world *world)
 {
+	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
+	uint32_t spaces = is_soft ? weft_topo_shape(world->topo)->hosts : world->n_nodes;
 	bool ok = true;
 
 	for (uint32_t i = 0; i < world->n_nodes; i++) {
@@ -314,11 +318,11 @@ static bool settle(struct world *world)
 	}
 	for (uint32_t i = 0; i < world->n_faults; i++)
 		want_fault(world, &world->faults[i]);
-	for (uint32_t i = 0; i < world->n_nodes; i++)
+	for (uint32_t i = 0; i < spaces; i++)
 		ok &= settle_forwarding(world, i);
-	for (uint32_t i = 0; i < world->n_nodes; i++)
+	for (uint32_t i = 0; i < spaces; i++)
 		ok &= settle_ports(world, i);
-	return ok;
+	return (!is_soft || soft_settle(world)) && ok;
 }
 
 bool fault_add(

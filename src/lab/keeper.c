@@ -30,6 +30,7 @@
 #define CLIENTS_MAX 64
 #define KILL_WAIT_MS 500
 #define SIDS_MAX 4096
+#define FDS 3 /* that are waited for, beside clients */
 
 struct keeper {
 	struct world world;
@@ -178,24 +179,6 @@ static void send_reply(int client, const struct lab_reply *reply, const void *ta
 	(void)sendmsg(client, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static bool read_stats(struct keeper *k, uint32_t link, struct lab_reply *reply)
-{
-	struct world *w = &k->world;
-
-	if (link >= weft_topo_shape(w->topo)->links)
-		return world_fail(w, "no link number %u", link);
-	for (unsigned e = 0; e < 2; e++) {
-		struct end end = link_end(w, link, e);
-
-		if (!end.at)
-			continue;
-		if (!request_stats(&end.at->netlink, end.ifindex, &reply->ends[e]) ||
-			!request_queue_stats(&end.at->netlink, end.ifindex, &reply->ends[e]))
-			return world_fail(w, "counters: %s", strerror(errno));
-	}
-	return true;
-}
-
 static void reply_faults(struct keeper *k, int client, struct lab_reply *reply)
 {
 	static struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX];
@@ -216,6 +199,8 @@ static void reply_sids(struct keeper *k, int client, uint32_t node, struct lab_r
 
 	if (node < s->hosts || node >= s->nodes)
 		world_fail(&k->world, "uSIDs: no switch number %u", node);
+	else if (k->world.switches == WEFT_LAB_SWITCHES_SOFT)
+		n = soft_sids(&k->world, node, sids, SIDS_MAX);
 	else if ((n = sids_read(&k->world.nodes[node].netlink, sids, SIDS_MAX)) < 0)
 		world_fail(&k->world, "uSIDs: %s", strerror(errno));
 	reply->n = n < 0 ? 0 : (uint32_t)n;
@@ -229,9 +214,14 @@ static void reply_enter(struct keeper *k, int client, uint32_t node, struct lab_
 {
 	int fds[2] = { -1, k->user_ns_fd };
 
-	if (node >= k->world.n_nodes) {
+	if (node >= k->world.n_nodes || k->world.nodes[node].ns_fd < 0) {
 		reply->result = -1;
-		(void)snprintf(reply->text, sizeof(reply->text), "no node number %u", node);
+		(void)snprintf(reply->text, sizeof(reply->text),
+			node < k->world.n_nodes
+				? "soft switches have no network of their own; `weft switch` "
+				  "shows what they do"
+				: "no node number %u",
+			node);
 		send_reply(client, reply, NULL, 0, NULL, 0);
 		return;
 	}
@@ -248,6 +238,8 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 	case LAB_HELLO:
 		reply.n = (uint32_t)getpid();
 		reply.switches = k->world.switches;
+		reply.switch_pid = k->world.soft.pid;
+		(void)snprintf(reply.text, sizeof(reply.text), "%s", k->world.soft.end);
 		break;
 	case LAB_DOWN:
 		k->done = true;
@@ -268,7 +260,7 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 		reply_sids(k, client, request->arg, &reply);
 		return;
 	case LAB_STATS:
-		ok = read_stats(k, request->arg, &reply);
+		ok = link_stats(&k->world, request->arg, reply.ends);
 		break;
 	default:
 		ok = world_fail(&k->world, "no such request");
@@ -328,21 +320,24 @@ static int wait_ms(const struct keeper *k)
 static void keep(struct keeper *k)
 {
 	while (!k->done) {
-		struct pollfd polls[2 + CLIENTS_MAX] = {
+		struct pollfd polls[FDS + CLIENTS_MAX] = {
 			{ .fd = k->listen_fd, .events = POLLIN },
 			{ .fd = k->signal_fd, .events = POLLIN },
+			{ .fd = k->world.soft.pid_fd, .events = POLLIN },
 		};
 		uint32_t n = k->n_clients, kept = 0;
 
 		for (uint32_t i = 0; i < n; i++)
-			polls[2 + i] = (struct pollfd){ .fd = k->clients[i], .events = POLLIN };
-		if (poll(polls, 2 + n, wait_ms(k)) < 0 && errno != EINTR)
+			polls[FDS + i] = (struct pollfd){ .fd = k->clients[i], .events = POLLIN };
+		if (poll(polls, FDS + n, wait_ms(k)) < 0 && errno != EINTR)
 			return;
 		(void)fault_expire(&k->world, clock_now_ns());
 		if (polls[1].revents)
 			k->done = true;
+		if (polls[2].revents)
+			soft_reap(&k->world);
 		for (uint32_t i = 0; i < n; i++) {
-			if (!polls[2 + i].revents || serve(k, k->clients[i]))
+			if (!polls[FDS + i].revents || serve(k, k->clients[i]))
 				k->clients[kept++] = k->clients[i];
 			else
 				(void)close(k->clients[i]);
@@ -366,14 +361,15 @@ void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_
 	int lock_fd, int ready_fd)
 {
 	static struct keeper keeper;
+	struct weft_lab_options own = *options;
 
-	keeper.name = name;
+	keeper.name = own.name = name;
 	(void)prctl(PR_SET_NAME, "weft-lab");
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
 	bool ok = open_sockets(&keeper) && become_root(&keeper) &&
-		  world_open(&keeper.world, topo, options);
+		  world_open(&keeper.world, topo, &own);
 	if (ok && report(ready_fd, "")) {
 		keep(&keeper);
 		end_inside(&keeper);

@@ -8,6 +8,7 @@
 #include <libmnl/libmnl.h>
 
 #define ERROR_BYTES 256
+#define STATE_PATH_BYTES 108 /* sockaddr_un's */
 
 /* ---- netlink.c: many requests in one send, every one acknowledged ---- */
 
@@ -50,8 +51,12 @@ void request_link_state(struct batch *batch, int ifindex, bool up);
 void request_address(struct batch *batch, int ifindex, const uint8_t address[16]);
 void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6]);
 /* Token bucket of rate_bps with a queue behind it. */
-void request_shaper(struct batch *batch, int ifindex, uint64_t rate_bps, uint32_t frame_bytes,
-	uint32_t queue_bytes);
+struct shaper {
+	uint64_t rate_bps;
+	uint32_t frame_bytes, queue_bytes; /* of the longest frame; of the queue */
+	uint16_t overhead_bytes;           /* that a frame takes of the line beside its own */
+};
+void request_shaper(struct batch *batch, int ifindex, const struct shaper *shaper);
 
 enum route_form { ROUTE_GATEWAY, ROUTE_LOCAL, ROUTE_END, ROUTE_END_X, ROUTE_BLACKHOLE };
 
@@ -94,13 +99,33 @@ struct node {
 	bool bare, want_bare; /* tables gone */
 };
 
+/* ---- soft.c, soft_ask.c: all switches in one process ---- */
+
+struct soft_told {            /* about a link */
+	uint32_t loss_ppm[2]; /* up, down */
+	unsigned holes;       /* enum weft_lab_way bits */
+	bool is_down;
+};
+
+struct soft {
+	struct node at;             /* the namespace with the far ends of the hosts' cables */
+	pid_t pid;                  /* 0: it has ended, and end says how */
+	int pid_fd;                 /* readable when it has; -1 */
+	char dir[STATE_PATH_BYTES]; /* of its sockets */
+	char end[ERROR_BYTES];
+	struct soft_told *told;                /* per link */
+	struct weft_lab_end_stats (*stats)[2]; /* per link, as of stats_ns; 0: never */
+	uint64_t stats_ns;
+};
+
 struct world {
 	struct weft_topo *topo;
 	struct node *nodes;
 	uint32_t n_nodes;
 	uint64_t rate_bps;
 	bool offloads;
-	enum weft_lab_switches switches;                   /* never DEFAULT */
+	enum weft_lab_switches switches; /* never DEFAULT */
+	struct soft soft;                /* soft switches: the nodes of switches are empty */
 	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX]; /* age_ns: when it began */
 	uint32_t n_faults, next_id;
 	char error[ERROR_BYTES];
@@ -111,7 +136,11 @@ bool world_open(
 	struct world *world, struct weft_topo *topo, const struct weft_lab_options *options);
 void world_close(struct world *world);
 bool world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool world_enter(struct world *world, uint32_t node);   /* this thread into the node's namespace */
+bool world_enter(struct world *world, uint32_t node); /* this thread into the node's namespace */
+/* A namespace and what is needed to work in it; leaves the thread there. */
+bool node_open(struct world *world, struct node *node);
+void node_close(struct node *node);
+bool offloads_off(struct world *world, const struct node *node, const char *ifname);
 bool world_sysctl(const char *path, const char *value); /* of the namespace it is in */
 int port_ifindex(const struct world *world, uint32_t node, uint32_t port);
 void port_name(const struct world *world, uint32_t node, uint32_t port, char name[16]);
@@ -123,6 +152,7 @@ struct end {
 	char name[16];
 };
 struct end link_end(struct world *world, uint32_t link, unsigned end);
+bool link_stats(struct world *world, uint32_t link, struct weft_lab_end_stats ends[2]);
 /* Makes both ends take notice of a change now, not when the kernel gets to it. */
 void link_sync(struct world *world, uint32_t link);
 /* Everything that topo says a node must know, except what is broken just now. */
@@ -133,6 +163,19 @@ void neighbour_write(struct world *world, uint32_t node, uint32_t port, struct b
 /* ---- switches.c ---- */
 
 enum weft_lab_switches switches_choose(const struct weft_lab_options *options);
+
+/* ---- soft.c, soft_ask.c ---- */
+
+bool soft_make(struct world *world);   /* before the cables */
+bool soft_finish(struct world *world); /* after them */
+/* Starts the process; name: the lab's, whose folder has the fabric file and takes the sockets. */
+bool soft_start(struct world *world, const char *name);
+void soft_reap(struct world *world); /* pid_fd is readable */
+void soft_close(struct world *world);
+struct end soft_end(struct world *world, uint32_t link); /* the upper one */
+bool soft_settle(struct world *world);
+bool soft_stats(struct world *world, uint32_t link, struct weft_lab_end_stats ends[2]);
+int soft_sids(struct world *world, uint32_t node, struct weft_lab_sid sids[], size_t n);
 
 /* ---- fault.c: from the list of faults to the state of every port ---- */
 
@@ -151,8 +194,6 @@ bool loss_set(struct world *world, uint32_t node); /* the losses of all ports of
 uint64_t clock_now_ns(void); /* monotonic */
 
 /* ---- state.c: the folder of a lab ---- */
-
-#define STATE_PATH_BYTES 108 /* sockaddr_un's */
 
 /* name NULL: the folder of all labs.  file NULL: the lab's folder. */
 bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file);
@@ -177,7 +218,7 @@ enum lab_op {
 	LAB_SIDS
 };
 
-#define LAB_PROTOCOL 0x5745464c02u
+#define LAB_PROTOCOL 0x5745464c03u
 
 struct lab_request {
 	uint64_t protocol;
@@ -188,6 +229,7 @@ struct lab_request {
 struct lab_reply { /* LAB_FAULTS, LAB_SIDS: n of them follow */
 	int32_t result;
 	uint32_t n, switches;
+	int32_t switch_pid;
 	char text[ERROR_BYTES];
 	struct weft_lab_end_stats ends[2];
 };

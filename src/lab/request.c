@@ -109,21 +109,21 @@ void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6])
 	mnl_attr_put(h, NDA_LLADDR, 6, mac);
 }
 
-void request_shaper(struct batch *batch, int ifindex, uint64_t rate_bps, uint32_t frame_bytes,
-	uint32_t queue_bytes)
+void request_shaper(struct batch *batch, int ifindex, const struct shaper *shaper)
 {
 	struct nlmsghdr *h =
 		batch_add(batch, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, "new token bucket");
 	struct tcmsg *tc = mnl_nlmsg_put_extra_header(h, sizeof(*tc));
-	uint64_t rate = rate_bps / 8;
+	uint64_t rate = shaper->rate_bps / 8;
 	/* Less than two frames would stall.  A quarter of a millisecond lets the bucket make up
 	 * for a timer that fires late, as it does when the machine is busy.
 	 */
-	uint64_t burst = WEFT_MAX(rate / 4000, (uint64_t)frame_bytes * 2);
+	uint64_t burst = WEFT_MAX(rate / 4000, (uint64_t)shaper->frame_bytes * 2);
 	struct tc_tbf_qopt options = {
 		.rate = { .linklayer = TC_LINKLAYER_ETHERNET,
+			.overhead = shaper->overhead_bytes,
 			.rate = (uint32_t)WEFT_MIN(rate, (uint64_t)UINT32_MAX) },
-		.limit = queue_bytes,
+		.limit = shaper->queue_bytes,
 	};
 
 	tc->tcm_family = AF_UNSPEC;

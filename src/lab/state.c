@@ -22,7 +22,8 @@
 /* Who has become root of a user namespace would look in root's place: he is told where it was. */
 #define PINNED "WEFT_LABS"
 
-static const char *const files[] = { "lock", "sock", "fabric.yaml", "rate" };
+static const char *const files[] = { "switch/lock", "switch/ports", "switch/control", "switch/log",
+	"lock", "sock", "fabric.yaml", "rate" };
 
 bool state_name_ok(const char *name)
 {
@@ -109,6 +110,8 @@ void state_remove(const char *name)
 		if (state_path(path, name, files[i]))
 			(void)unlink(path);
 	}
+	if (state_path(path, name, "switch"))
+		(void)rmdir(path);
 	if (state_path(path, name, NULL))
 		(void)rmdir(path);
 	if (state_path(path, NULL, NULL))

@@ -32,6 +32,7 @@
 #define SID_IFINDEX 10
 #define PORT_IFINDEX 100
 #define ETHERNET_BYTES 14
+#define ETHERNET_GAP_BYTES 24     /* FCS, preamble, gap: soft switches' lines count them */
 #define HOST_QUEUE_BYTES 16000000 /* more than any socket may hold: senders wait, nothing drops */
 #define ECMP_MAX 32
 
@@ -75,6 +76,9 @@ struct end link_end(struct world *world, uint32_t link, unsigned end)
 
 	if (!l.cabled)
 		return e;
+	if (world->switches == WEFT_LAB_SWITCHES_SOFT &&
+		l.node[end] >= weft_topo_shape(world->topo)->hosts)
+		return soft_end(world, link);
 	e.at = &world->nodes[l.node[end]];
 	e.ifindex = port_ifindex(world, l.node[end], l.port[end]);
 	port_name(world, l.node[end], l.port[end], e.name);
@@ -206,8 +210,10 @@ static bool ethtool(const struct node *node, const char *name, uint32_t command)
 }
 
 /* Real NICs compute checksums at once; veth with offload on never does, and hides wrong ones. */
-static bool turn_offload_off(struct world *world, const struct node *node, const char *name)
+bool offloads_off(struct world *world, const struct node *node, const char *name)
 {
+	if (world->offloads)
+		return true;
 	if (!ethtool(node, name, ETHTOOL_STXCSUM))
 		return world_fail(world, "cannot turn offload off: %s", strerror(errno));
 	/* TSO goes with checksums, so there may be nothing left to switch. */
@@ -229,6 +235,24 @@ void link_sync(struct world *world, uint32_t link)
 		if (end.at)
 			(void)ethtool(end.at, end.name, ETHTOOL_GLINK);
 	}
+}
+
+bool link_stats(struct world *world, uint32_t link, struct weft_lab_end_stats ends[2])
+{
+	if (link >= weft_topo_shape(world->topo)->links)
+		return world_fail(world, "no link number %u", link);
+	if (world->switches == WEFT_LAB_SWITCHES_SOFT)
+		return soft_stats(world, link, ends);
+	for (unsigned e = 0; e < 2; e++) {
+		struct end end = link_end(world, link, e);
+
+		if (!end.at)
+			continue;
+		if (!request_stats(&end.at->netlink, end.ifindex, &ends[e]) ||
+			!request_queue_stats(&end.at->netlink, end.ifindex, &ends[e]))
+			return world_fail(world, "counters: %s", strerror(errno));
+	}
+	return true;
 }
 
 static bool set_sysctls(struct world *world, bool is_host)
@@ -257,25 +281,47 @@ static bool set_sysctls(struct world *world, bool is_host)
 	return true;
 }
 
-/* Leaves the thread in the new namespace. */
+bool node_open(struct world *world, struct node *node)
+{
+	node->ns_fd = node->control_fd = -1;
+	if (unshare(CLONE_NEWNET))
+		return world_fail(world, "cannot make a network namespace: %s", strerror(errno));
+	node->ns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	node->control_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (node->ns_fd < 0 || node->control_fd < 0 || !netlink_open(&node->netlink))
+		return world_fail(world, "cannot use a network namespace: %s", strerror(errno));
+	return true;
+}
+
+void node_close(struct node *node)
+{
+	netlink_close(&node->netlink);
+	if (node->control_fd >= 0)
+		(void)close(node->control_fd);
+	if (node->ns_fd >= 0)
+		(void)close(node->ns_fd);
+	free(node->now);
+	free(node->want);
+	*node = (struct node){ .ns_fd = -1, .control_fd = -1 };
+}
+
+static bool make_ports(struct world *world, uint32_t node)
+{
+	struct node *n = &world->nodes[node];
+
+	n->ports = weft_topo_node(world->topo, node).ports;
+	n->now = calloc(n->ports, sizeof(*n->now));
+	n->want = calloc(n->ports, sizeof(*n->want));
+	return (n->now && n->want) || world_fail(world, "out of memory");
+}
+
 static bool make_node(struct world *world, uint32_t node)
 {
 	struct node *n = &world->nodes[node];
 	bool is_host = node < weft_topo_shape(world->topo)->hosts;
 	struct batch batch;
 
-	n->ports = weft_topo_node(world->topo, node).ports;
-	n->now = calloc(n->ports, sizeof(*n->now));
-	n->want = calloc(n->ports, sizeof(*n->want));
-	if (!n->now || !n->want)
-		return world_fail(world, "out of memory");
-	if (unshare(CLONE_NEWNET))
-		return world_fail(world, "cannot make a network namespace: %s", strerror(errno));
-	n->ns_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	n->control_fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (n->ns_fd < 0 || n->control_fd < 0 || !netlink_open(&n->netlink))
-		return world_fail(world, "cannot use a network namespace: %s", strerror(errno));
-	if (!set_sysctls(world, is_host))
+	if (!node_open(world, n) || !set_sysctls(world, is_host))
 		return false;
 	batch_begin(&batch, &n->netlink);
 	request_link_state(&batch, LO_IFINDEX, true);
@@ -329,7 +375,7 @@ static bool finish_node(struct world *world, uint32_t node)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
 	struct node *n = &world->nodes[node];
-	bool is_host = node < s->hosts;
+	bool is_host = node < s->hosts, is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
 	struct batch batch;
 
 	batch_begin(&batch, &n->netlink);
@@ -343,14 +389,17 @@ static bool finish_node(struct world *world, uint32_t node)
 		uint64_t bps = link_bps(world, &l);
 
 		port_name(world, node, p, name);
-		if (!world->offloads && !turn_offload_off(world, n, name))
+		if (!offloads_off(world, n, name))
 			return false;
 		request_link_state(&batch, port_ifindex(world, node, p), true);
 		neighbour_write(world, node, p, &batch);
-		if (bps)
-			request_shaper(&batch, port_ifindex(world, node, p), bps,
-				s->mtu_bytes + ETHERNET_BYTES,
-				is_host ? HOST_QUEUE_BYTES : s->switch_queue_bytes);
+		if (!bps)
+			continue;
+		const struct shaper shaper = { bps, s->mtu_bytes + ETHERNET_BYTES,
+			is_host ? HOST_QUEUE_BYTES : s->switch_queue_bytes,
+			is_soft ? ETHERNET_GAP_BYTES : 0 };
+
+		request_shaper(&batch, port_ifindex(world, node, p), &shaper);
 	}
 	table_write(world, node, &batch);
 	return batch_end(&batch) || world_fail(world, "%s", batch.text);
@@ -366,6 +415,47 @@ static void raise_fd_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static bool is_possible(struct world *world)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
+	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
+	uint32_t spaces = is_soft ? s->hosts : s->nodes;
+
+	if (world->switches == WEFT_LAB_SWITCHES_XDP)
+		return world_fail(world, "no lab with xdp switches in this version");
+	if (is_soft && world->offloads)
+		return world_fail(world,
+			"soft switches read what is on the wire, and with offloads "
+			"there are no checksums on it");
+	return spaces <= WEFT_LAB_NODES_MAX ||
+	       world_fail(world, "%u %s are too many for one machine, allowed: %u", spaces,
+		       is_soft ? "hosts" : "hosts and switches", WEFT_LAB_NODES_MAX);
+}
+
+/* All namespaces, then all cables between them, then what needs cables. */
+static bool build(struct world *world)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
+	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
+	uint32_t spaces = is_soft ? s->hosts : s->nodes;
+
+	for (uint32_t i = 0; i < s->nodes; i++) {
+		if (!make_ports(world, i) || (i < spaces && !make_node(world, i)))
+			return false;
+	}
+	if ((is_soft && !soft_make(world)) || !make_links(world))
+		return false;
+	for (uint32_t i = 0; i < spaces; i++) {
+		if (!finish_node(world, i))
+			return false;
+	}
+	if (is_soft && !soft_finish(world))
+		return false;
+	for (uint32_t i = 0; i < s->links; i++)
+		link_sync(world, i);
+	return true;
+}
+
 bool world_open(struct world *world, struct weft_topo *topo, const struct weft_lab_options *options)
 {
 	uint32_t nodes = weft_topo_shape(topo)->nodes;
@@ -373,49 +463,26 @@ bool world_open(struct world *world, struct weft_topo *topo, const struct weft_l
 	*world = (struct world){ .topo = topo,
 		.rate_bps = options->rate_bps,
 		.offloads = options->offloads,
-		.switches = switches_choose(options) };
-	if (world->switches != WEFT_LAB_SWITCHES_KERNEL)
-		return world_fail(world, "no lab with %s switches in this version, only kernel",
-			weft_lab_switches_name(world->switches));
-	if (nodes > WEFT_LAB_NODES_MAX)
-		return world_fail(world,
-			"%u hosts and switches are too many for one machine, "
-			"allowed: %u",
-			nodes, WEFT_LAB_NODES_MAX);
+		.switches = switches_choose(options),
+		.soft = { .at = { .ns_fd = -1, .control_fd = -1 }, .pid_fd = -1 } };
+	if (!is_possible(world))
+		return false;
 	raise_fd_limit();
 	world->nodes = calloc(nodes, sizeof(*world->nodes));
 	if (!world->nodes)
 		return world_fail(world, "out of memory");
 	for (; world->n_nodes < nodes; world->n_nodes++)
 		world->nodes[world->n_nodes] = (struct node){ .ns_fd = -1, .control_fd = -1 };
-	for (uint32_t i = 0; i < nodes; i++) {
-		if (!make_node(world, i))
-			return false;
-	}
-	if (!make_links(world))
+	if (!build(world))
 		return false;
-	for (uint32_t i = 0; i < nodes; i++) {
-		if (!finish_node(world, i))
-			return false;
-	}
-	for (uint32_t i = 0; i < weft_topo_shape(topo)->links; i++)
-		link_sync(world, i);
-	return true;
+	return world->switches != WEFT_LAB_SWITCHES_SOFT || soft_start(world, options->name);
 }
 
 void world_close(struct world *world)
 {
-	for (uint32_t i = 0; i < world->n_nodes; i++) {
-		struct node *n = &world->nodes[i];
-
-		netlink_close(&n->netlink);
-		if (n->control_fd >= 0)
-			(void)close(n->control_fd);
-		if (n->ns_fd >= 0)
-			(void)close(n->ns_fd);
-		free(n->now);
-		free(n->want);
-	}
+	soft_close(world);
+	for (uint32_t i = 0; i < world->n_nodes; i++)
+		node_close(&world->nodes[i]);
 	free(world->nodes);
 	weft_topo_close(world->topo);
 	*world = (struct world){ 0 };

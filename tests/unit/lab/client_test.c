@@ -181,3 +181,86 @@ TEST(weft_lab_fault__is_listed_counted_and_undone)
 	weft_lab_close(lab);
 	clear_folder();
 }
+
+static struct weft_lab *bring_up_soft(void)
+{
+	struct weft_lab_options options = { .fabric = file, .switches = WEFT_LAB_SWITCHES_SOFT };
+	struct weft_lab *lab = NULL;
+
+	if (weft_lab_up(&options, error, sizeof(error)) ||
+		weft_lab_open(&lab, NULL, error, sizeof(error))) {
+		CHECK_FAIL("%s", error);
+		longjmp(check_leave, 1);
+	}
+	return lab;
+}
+
+/* In a child, which stays inside: what it finds of the switches. */
+static bool is_switch_told(struct weft_lab *lab, uint32_t node)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (!child) {
+		char path[256];
+
+		setenv("WEFT_SWITCH", "/stale", 1);
+		if (weft_lab_enter(lab, node, error, sizeof(error)) || !getenv("WEFT_SWITCH"))
+			_exit(1);
+		snprintf(path, sizeof(path), "%s/ports", getenv("WEFT_SWITCH"));
+		_exit(access(path, W_OK) != 0);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	return status == 0;
+}
+
+TEST(weft_lab_enter__tells_where_soft_switches_are)
+{
+	struct weft_lab_sid sids[4];
+
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up_soft();
+	CHECK_EQ(weft_lab_switches(lab), WEFT_LAB_SWITCHES_SOFT);
+	CHECK(weft_lab_switch_pid(lab) > 0);
+	CHECK_STR(weft_lab_trouble(lab), "");
+	CHECK(is_switch_told(lab, 1));
+	CHECK_EQ(weft_lab_enter(lab, 4, error, sizeof(error)), -1);
+	CHECK(strstr(error, "soft switches have no network of their own"));
+	CHECK_EQ(weft_lab_sids(lab, 4, sids, 4, error, sizeof(error)), 1);
+	CHECK_EQ(weft_lab_sids(lab, 0, sids, 4, error, sizeof(error)), -1);
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	weft_lab_close(lab);
+	clear_folder();
+}
+
+TEST(weft_lab_enter__forgets_soft_switches_elsewhere)
+{
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up();
+	CHECK(!is_switch_told(lab, 1));
+	CHECK_EQ(weft_lab_switch_pid(lab), 0);
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	weft_lab_close(lab);
+	clear_folder();
+}
+
+TEST(weft_lab_trouble__tells_that_the_switches_have_ended)
+{
+	struct weft_lab_end_stats ends[2] = { { .carrier = true } };
+
+	use_folder(TWO_PLANES);
+	struct weft_lab *lab = bring_up_soft();
+	CHECK(!kill(weft_lab_switch_pid(lab), SIGSEGV));
+	for (int i = 0; i < 500 && ends[0].carrier; i++) {
+		poll(NULL, 0, 10);
+		(void)weft_lab_link_stats(lab, 0, ends); /* fails while it dies */
+	}
+	CHECK(!ends[0].carrier);
+	weft_lab_close(lab);
+	REQUIRE(!weft_lab_open(&lab, NULL, error, sizeof(error)));
+	CHECK_STR(weft_lab_trouble(lab), "killed by SIGSEGV");
+	CHECK_EQ(weft_lab_switch_pid(lab), 0);
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	weft_lab_close(lab);
+	clear_folder();
+}

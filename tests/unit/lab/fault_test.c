@@ -7,16 +7,19 @@
 static struct world world;
 static uint64_t all; /* every EV from h0 to h3 */
 
-static void begin_with(const char *fabric)
+static void begin_with(const char *fabric, bool is_soft)
 {
-	build(&world, fabric, WEFT_LAB_RATE_NONE);
+	if (is_soft)
+		build_soft(&world, fabric);
+	else
+		build(&world, fabric, WEFT_LAB_RATE_NONE);
 	all = ev_bits(&world, 0, 3, ANY, ANY);
 	CHECK_EQ(deliver_all(&world, 0, 3), all);
 }
 
 static void begin(void)
 {
-	begin_with(TWO_PLANES);
+	begin_with(TWO_PLANES, false);
 }
 
 static uint32_t inject(const char *kind, const char *where, uint32_t way, uint32_t loss_ppm)
@@ -42,12 +45,9 @@ static void heal(uint32_t id)
 
 static bool has_carrier(const char *link)
 {
-	struct weft_link l = weft_topo_link(world.topo, weft_topo_link_find(world.topo, link));
 	struct weft_lab_end_stats ends[2];
 
-	for (int e = 0; e < 2; e++)
-		CHECK(request_stats(&world.nodes[l.node[e]].netlink,
-			port_ifindex(&world, l.node[e], l.port[e]), &ends[e]));
+	CHECK(link_stats(&world, weft_topo_link_find(world.topo, link), ends));
 	CHECK_EQ(ends[0].carrier, ends[1].carrier);
 	return ends[0].carrier && ends[1].carrier;
 }
@@ -77,9 +77,9 @@ static const struct {
 	{ "nic-down", "h0", 1, 0, ANY, ANY, ANY, ANY, "h0.p0", false },
 };
 
-static void check_all_kinds(const char *fabric)
+static void check_all_kinds(const char *fabric, bool is_soft)
 {
-	begin_with(fabric);
+	begin_with(fabric, is_soft);
 	uint64_t back_all = ev_bits(&world, 3, 0, ANY, ANY);
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint64_t dead = ev_bits(&world, 0, 3, rows[i].plane, rows[i].uplink);
@@ -98,17 +98,22 @@ static void check_all_kinds(const char *fabric)
 		if (check_failures != before)
 			CHECK_FAIL("... in row %zu: %s %s", i, rows[i].kind, rows[i].where);
 	}
-	world_close(&world);
+	build_end(&world);
 }
 
 TEST(fault_add__bites_where_it_says_and_undo_heals_it)
 {
-	check_all_kinds(TWO_PLANES);
+	check_all_kinds(TWO_PLANES, false);
 }
 
 TEST(fault_add__bites_and_heals_where_links_steer)
 {
-	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n");
+	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n", false);
+}
+
+TEST(fault_add__bites_and_heals_in_soft_switches)
+{
+	check_all_kinds(TWO_PLANES, true);
 }
 
 /* Traffic that is not source routed must come back too: its routes are shared ones. */

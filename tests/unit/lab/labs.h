@@ -77,6 +77,42 @@ static inline void build(struct world *world, const char *text, uint64_t rate_bp
 	longjmp(check_leave, 1);
 }
 
+/* The same with soft switches, whose sockets need a place: build_end() takes it away again. */
+static char build_folder[64];
+
+static inline void build_soft(struct world *world, const char *text)
+{
+	const struct weft_lab_options options = { .name = "soft",
+		.switches = WEFT_LAB_SWITCHES_SOFT };
+	char path[128];
+
+	need_root_here();
+	snprintf(build_folder, sizeof(build_folder), "/tmp/weft-soft-XXXXXX");
+	REQUIRE(mkdtemp(build_folder));
+	setenv("WEFT_LABS", build_folder, 1);
+	snprintf(path, sizeof(path), "%s/soft", build_folder);
+	REQUIRE(!mkdir(path, 0700));
+	snprintf(path, sizeof(path), "%s/soft/fabric.yaml", build_folder);
+	FILE *out = fopen(path, "w");
+	REQUIRE(out && fputs(text, out) >= 0 && !fclose(out));
+	if (world_open(world, read_fabric(text), &options))
+		return;
+	CHECK_FAIL("%s", world->error);
+	longjmp(check_leave, 1);
+}
+
+static inline void build_end(struct world *world)
+{
+	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
+
+	world_close(world);
+	if (!is_soft)
+		return;
+	state_remove("soft");
+	CHECK(access(build_folder, F_OK)); /* nothing of it is left */
+	unsetenv("WEFT_LABS");
+}
+
 /* A UDP socket in a node's namespace, without checksums, that tells destination addresses. */
 static inline int udp_open(struct world *world, uint32_t node, uint16_t port)
 {

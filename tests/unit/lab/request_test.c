@@ -83,8 +83,10 @@ TEST(request_shaper__is_taken_for_every_rate)
 
 	make_pair();
 	for (size_t i = 0; i < WEFT_COUNT(rates); i++) {
+		const struct shaper shaper = { rates[i], 4266, 500000, 24 };
+
 		batch_begin(&batch, &netlink);
-		request_shaper(&batch, 20, rates[i], 4266, 500000);
+		request_shaper(&batch, 20, &shaper);
 		if (!batch_end(&batch))
 			CHECK_FAIL("%s", batch.text);
 	}
@@ -101,6 +103,7 @@ TEST(request_queue_stats__counts_what_had_no_room)
 	struct weft_route route = { .prefix = { 0xfc, 0xbb }, .prefix_bits = 48 };
 	struct route_request via = { ROUTE_GATEWAY, &route, own, &port, 1 };
 	uint8_t mac[6] = { 2, 0, 0, 0, 0, 2 };
+	const struct shaper shaper = { 1000000, 4266, 20000, 0 }; /* 11 ms a packet, room for 13 */
 
 	make_pair();
 	(void)request_queue_stats(&netlink, 20, &stats);
@@ -111,7 +114,7 @@ TEST(request_queue_stats__counts_what_had_no_room)
 	request_address(&batch, 1, own);
 	request_neighbour(&batch, 20, mac);
 	request_route(&batch, &via);
-	request_shaper(&batch, 20, 1000000, 4266, 20000); /* 11 ms a packet, room for 13 */
+	request_shaper(&batch, 20, &shaper);
 	if (!batch_end(&batch))
 		CHECK_FAIL("%s", batch.text);
 	struct weft_lab_end_stats link;

@@ -54,9 +54,7 @@ static char folder[64], error[256];
 static void open_lab(const char *text, enum weft_lab_switches switches)
 {
 	char file[96];
-	struct weft_lab_options options = {
-		.fabric = file, .rate_bps = WEFT_LAB_RATE_NONE, .switches = switches
-	};
+	struct weft_lab_options options = { .fabric = file, .switches = switches };
 
 	need_namespaces();
 	if (!by_lab)
@@ -388,4 +386,14 @@ TEST(twin__kernel_steers_by_uN)
 TEST(twin__kernel_steers_by_uA)
 {
 	check_twin(uneven, "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_KERNEL);
+}
+
+TEST(twin__soft_switches_steer_by_uN)
+{
+	check_twin(uneven, "", WEFT_LAB_SWITCHES_SOFT);
+}
+
+TEST(twin__soft_switches_steer_by_uA)
+{
+	check_twin(uneven, "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_SOFT);
 }
