@@ -13,6 +13,7 @@
 #include "local.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -49,30 +50,25 @@ static int take_link(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-/* Asks for the state of all links; false: the kernel would not say (EINTR: not consistently). */
-static bool ask_once(struct carrier *carrier)
+/* All that the kernel has to say to a question; false: it would not, or not consistently (EINTR).
+ * The question lies in the buffer, of READ_BYTES, that takes the answers. */
+static bool dump(struct nlmsghdr *message, char *buffer, mnl_cb_t take, void *data)
 {
 	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	int rc = -1;
 
 	if (!socket)
 		return false;
-	struct nlmsghdr *message = mnl_nlmsg_put_header(carrier->buffer);
-
-	message->nlmsg_type = RTM_GETLINK;
 	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	message->nlmsg_seq = 1;
-	mnl_nlmsg_put_extra_header(message, sizeof(struct ifinfomsg));
 	if (!mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) &&
 		mnl_socket_sendto(socket, message, message->nlmsg_len) > 0) {
 		unsigned portid = mnl_socket_get_portid(socket);
 
 		do {
-			ssize_t n = mnl_socket_recvfrom(socket, carrier->buffer, READ_BYTES);
+			ssize_t n = mnl_socket_recvfrom(socket, buffer, READ_BYTES);
 
-			rc = n < 0 ? -1
-				   : mnl_cb_run(carrier->buffer, (size_t)n, 1, portid, take_link,
-					     carrier);
+			rc = n < 0 ? -1 : mnl_cb_run(buffer, (size_t)n, 1, portid, take, data);
 		} while (rc > MNL_CB_STOP);
 	}
 	int why = errno;
@@ -80,6 +76,16 @@ static bool ask_once(struct carrier *carrier)
 	mnl_socket_close(socket);
 	errno = why;
 	return rc >= 0;
+}
+
+/* Asks for the state of all links; false: the kernel would not say (EINTR: not consistently). */
+static bool ask_once(struct carrier *carrier)
+{
+	struct nlmsghdr *message = mnl_nlmsg_put_header(carrier->buffer);
+
+	message->nlmsg_type = RTM_GETLINK;
+	mnl_nlmsg_put_extra_header(message, sizeof(struct ifinfomsg));
+	return dump(message, carrier->buffer, take_link, carrier);
 }
 
 /* Links that come and go during a dump spoil it, and that is when we want to know. */
@@ -91,6 +97,79 @@ static bool ask(struct carrier *carrier)
 		else if (errno != EINTR)
 			return false;
 	return false;
+}
+
+/* Among the interfaces that are loopback ones, or among the others. */
+static unsigned find_address(const uint8_t addr[16], bool is_loopback)
+{
+	bool is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr);
+	struct ifaddrs *list;
+	unsigned ifindex = 0;
+
+	if (getifaddrs(&list))
+		return 0;
+	for (const struct ifaddrs *i = list; i && !ifindex; i = i->ifa_next) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)i->ifa_addr;
+		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)i->ifa_addr;
+
+		if (!i->ifa_addr || !(i->ifa_flags & IFF_LOOPBACK) == is_loopback)
+			continue;
+		if ((is_v4 && v4->sin_family == AF_INET && !memcmp(&v4->sin_addr, addr + 12, 4)) ||
+			(!is_v4 && v6->sin6_family == AF_INET6 &&
+				!memcmp(&v6->sin6_addr, addr, 16)))
+			ifindex = if_nametoindex(i->ifa_name);
+	}
+	freeifaddrs(list);
+	return ifindex;
+}
+
+struct search {
+	const uint8_t *addr;
+	unsigned ifindex, oif; /* found; of the route that is being looked at */
+	bool is_ours;
+};
+
+static int take_attribute(const struct nlattr *attr, void *data)
+{
+	struct search *search = data;
+	uint16_t type = mnl_attr_get_type(attr), bytes = mnl_attr_get_payload_len(attr);
+
+	if (type == RTA_OIF && bytes == sizeof(search->oif))
+		search->oif = mnl_attr_get_u32(attr);
+	if (type == RTA_PREFSRC && bytes == 16)
+		search->is_ours = !memcmp(mnl_attr_get_payload(attr), search->addr, 16);
+	return MNL_CB_OK;
+}
+
+static int take_route(const struct nlmsghdr *message, void *data)
+{
+	struct search *search = data;
+
+	search->oif = 0;
+	search->is_ours = false;
+	if (message->nlmsg_type != RTM_NEWROUTE || search->ifindex)
+		return MNL_CB_OK;
+	(void)mnl_attr_parse(message, sizeof(struct rtmsg), take_attribute, search);
+	if (search->is_ours)
+		search->ifindex = search->oif;
+	return MNL_CB_OK;
+}
+
+unsigned carrier_find(const uint8_t addr[16])
+{
+	struct search search = { .addr = addr, .ifindex = find_address(addr, false) };
+	char buffer[READ_BYTES];
+
+	if (search.ifindex)
+		return search.ifindex;
+	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
+	struct rtmsg *r;
+
+	message->nlmsg_type = RTM_GETROUTE;
+	r = mnl_nlmsg_put_extra_header(message, sizeof(*r));
+	r->rtm_family = AF_INET6;
+	(void)dump(message, buffer, take_route, &search);
+	return search.ifindex ? search.ifindex : find_address(addr, true);
 }
 
 struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes)

@@ -37,6 +37,10 @@ void loop_heap_close(struct loop_heap *heap);
 
 /* ---- carrier.c: which links are up ---- */
 
+/* By number the interface that has this address, or, for one on lo, the one that a route sends
+ * packets out by which bear it; 0: none. */
+unsigned carrier_find(const uint8_t addr[16]);
+
 struct carrier;
 /* error: one line on failure. */
 struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes);

@@ -19,7 +19,6 @@
 #include "port/udp.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/ipv6.h>
 #include <net/if.h>
 #include <netinet/ip.h>
@@ -186,38 +185,12 @@ static int open_lanes(struct udp *udp)
 	return 0;
 }
 
-/* Index of the interface that has this address; 0: none. */
-static unsigned find_interface(const struct ifaddrs *list, const uint8_t addr[16])
-{
-	bool is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr);
-
-	for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
-		if (!i->ifa_addr)
-			continue;
-		const struct sockaddr_in *v4 = (const struct sockaddr_in *)i->ifa_addr;
-		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)i->ifa_addr;
-
-		if ((is_v4 && v4->sin_family == AF_INET && !memcmp(&v4->sin_addr, addr + 12, 4)) ||
-			(!is_v4 && v6->sin6_family == AF_INET6 &&
-				!memcmp(&v6->sin6_addr, addr, 16)))
-			return if_nametoindex(i->ifa_name);
-	}
-	return 0;
-}
-
 static int open_carrier(struct udp *udp, char *error, size_t error_bytes)
 {
 	unsigned ifindex[WEFT_PORTS_MAX] = { 0 };
-	struct ifaddrs *list;
 
-	if (getifaddrs(&list)) {
-		snprintf(error, error_bytes, "cannot list interfaces: %s", strerror(errno));
-		return -1;
-	}
-	for (uint32_t i = 0; i < udp->port.planes; i++)
-		ifindex[i] = find_interface(list, udp->config.addr[i]);
-	freeifaddrs(list);
 	for (uint32_t i = 0; i < udp->port.planes; i++) {
+		ifindex[i] = carrier_find(udp->config.addr[i]);
 		if (ifindex[i])
 			continue;
 		snprintf(error, error_bytes, "plane %u: no interface of this host has its address",

@@ -81,3 +81,24 @@ TEST(carrier_read__an_interface_that_is_gone_is_down)
 	until(carrier, 1);
 	carrier_close(carrier);
 }
+
+TEST(carrier_find__knows_whose_address_it_is_and_who_sends_with_it)
+{
+	static const uint8_t v6[16] = { 0xfd, [15] = 1 }, v4[16] = { [10] = 255, 255, 10, 9, 8, 7 };
+	static const uint8_t on_lo[16] = { 0xfd, [15] = 5 }, unused[16] = { 0xfd, [15] = 6 };
+	static const uint8_t nobodys[16] = { 0xfd, [15] = 9 };
+
+	netns_enter();
+	if (!shell("ip link add f0 index 311 type veth peer name g0 index 412 &&"
+		   "ip link set f0 up && ip link set g0 up && ip link set lo up"))
+		SKIP("no veth here");
+	shell("ip addr add fd00::1/64 dev f0 nodad; ip addr add 10.9.8.7/24 dev f0;"
+	      "ip addr add fd00::5/128 dev lo; ip addr add fd00::6/128 dev lo;"
+	      "ip -6 route add fc00::/48 via fd00::2 dev f0 src fd00::5");
+	CHECK_EQ(carrier_find(v6), 311);
+	CHECK_EQ(carrier_find(v4), 311);
+	CHECK_EQ(carrier_find(on_lo), 311);
+	CHECK_EQ(carrier_find(unused), 1);
+	CHECK_EQ(carrier_find(nobodys), 0);
+	shell("ip link del f0; ip addr del fd00::5/128 dev lo; ip addr del fd00::6/128 dev lo");
+}
