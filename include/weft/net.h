@@ -34,7 +34,7 @@ extern "C" {
 
 typedef uint64_t weft_clock_fn(void *arg);
 uint64_t weft_clock_now(void *arg);  /* monotonic ns, the same for all processes; arg unused */
-void weft_clock_sleep(uint64_t ns); /* about; a signal ends it early */
+void weft_clock_sleep(uint64_t ns);  /* about; a signal ends it early */
 uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
@@ -105,7 +105,7 @@ struct weft_udp_config {
 	/* PLAIN over IPv6: send without UDP checksums, as USID always does.  The ICRC covers more,
 	 * but some firewalls object. */
 	bool no_checksum;
-	uint32_t mtu_bytes;               /* payload of a full packet: sizes the buffers */
+	uint32_t mtu_bytes;    /* payload of a full packet: sizes the buffers */
 	uint32_t sndbuf_bytes; /* of kernel memory per plane; 0: default.  Deep ones add delay */
 	uint32_t rcvbuf_bytes; /* of kernel memory, all planes together; 0: default */
 };
@@ -167,6 +167,39 @@ uint16_t weft_shm_port_number(const struct weft_port *port); /* UDP port, of bot
 int weft_shm_port_peer_add(
 	struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 void weft_shm_port_peer_drop(struct weft_port *port, uint32_t peer);
+
+/* ---- port/afpacket: whole Ethernet frames ---- */
+
+/*
+ * Around the kernel's IP: the outer header of SRv6 is ours, so that its marks (ECN, trimming) are
+ * seen, and much of port/udp's CPU time is saved.  Needs CAP_NET_RAW and CAP_NET_ADMIN in the
+ * network namespace of the interfaces.  Whatever is changed there is undone by the kernel when the
+ * process ends, also by kill -9.
+ *
+ * A plane's interface is the one that has its address, or whose routes send with it.  Next hops
+ * come from the kernel's routes and neighbours.  IPv6 only, no VLAN tags; an endpoint has one UDP
+ * port, which is also its source port with USID.
+ */
+struct weft_eth_config {
+	uint8_t kind; /* enum weft_encap_kind (wire.h): USID, SRV6 or STEV */
+	uint32_t planes;
+	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane */
+	uint8_t usid[WEFT_PORTS_MAX][16]; /* USID, SRV6: the /48 where packets for us arrive */
+	uint16_t udp_port;                /* where to receive; 0: any free one */
+	uint32_t mtu_bytes;               /* payload of a full packet: sizes the buffers */
+	uint32_t sndbuf_bytes;            /* afpacket: as for port/udp */
+};
+
+/*
+ * Packet sockets with memory-mapped rings.  Works on every Ethernet interface, through its queueing
+ * discipline (so that `weft lab` can shape it), beside any number of others.
+ */
+int weft_afpacket_open(struct weft_port **port, const struct weft_eth_config *config, char *error,
+	size_t error_bytes);
+uint16_t weft_eth_number(const struct weft_port *port); /* the UDP port that came out of it */
+/* As for port/udp.  src_port[] counts with USID only; one peer per address otherwise. */
+int weft_eth_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+void weft_eth_peer_drop(struct weft_port *port, uint32_t peer);
 
 /* ---- pump: one endpoint, one port, one clock ---- */
 

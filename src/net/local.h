@@ -49,6 +49,20 @@ int carrier_fd(const struct carrier *carrier);
 /* Takes in what the kernel has told since; returns the mask of planes that are up. */
 uint32_t carrier_read(struct carrier *carrier);
 
+/* ---- hops.c: the Ethernet address of the next hop ---- */
+
+struct hops;
+struct hops *hops_open(const unsigned ifindex[], uint32_t planes); /* NULL: no memory, no netlink */
+void hops_close(struct hops *hops);                                /* NULL is fine */
+/* Packets to this peer by this plane go where the kernel would send dst.  Waits a moment for a
+ * neighbour that is not known yet.  -1: no route leads there by the plane's interface. */
+int hops_add(struct hops *hops, uint32_t peer, uint32_t plane, const uint8_t dst[16]);
+void hops_drop(struct hops *hops, uint32_t peer);
+/* NULL: nobody has answered for it yet, or there is no route; asks again now and then. */
+const uint8_t *hops_mac(struct hops *hops, uint32_t peer, uint32_t plane);
+int hops_fd(const struct hops *hops);
+void hops_read(struct hops *hops); /* takes in what the kernel has told since */
+
 /* ---- peers.c: whom an address belongs to, where a path leads ---- */
 
 #define PEER_NONE UINT32_MAX
