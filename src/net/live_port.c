@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft/wire.h>
 
+#define PLAIN_PATHS 4u /* per plane, where the fabric is unknown; as port/udp has source ports */
 /* Two machines that must wake up and have other things to do. */
 #define SOCKETS_RTT_NS 1000000
 /* Two processes and a switch that share a machine: as many wake-ups, but no network stack. */
@@ -75,8 +77,68 @@ static int open_shm_far(struct weft_live *live, char *error, size_t error_bytes)
 	return open_shm(live, true, error, error_bytes);
 }
 
+typedef int open_eth_fn(struct weft_port **port, const struct weft_eth_config *config, char *error,
+	size_t error_bytes);
+
+/* With a fabric file the packets of port/udp, so that either may be at the other end; between
+ * plain addresses not, because there the EV is in the source port and the flow label. */
+static int open_eth(
+	struct weft_live *live, open_eth_fn *open, uint8_t kind, char *error, size_t error_bytes)
+{
+	struct weft_eth_config config = { .kind = live->topo ? kind : WEFT_ENCAP_STEV,
+		.planes = live->udp.planes,
+		.udp_port = live->udp.udp_port,
+		.mtu_bytes = live->udp.mtu_bytes,
+		.sndbuf_bytes = live->udp.sndbuf_bytes };
+
+	memcpy(config.addr, live->udp.addr, sizeof(config.addr));
+	for (uint32_t i = 0; live->topo && i < config.planes; i++)
+		weft_topo_host_usid(live->topo, live->host, i, config.usid[i]);
+	if (open(&live->port, &config, error, error_bytes))
+		return -1;
+	live->udp_port = weft_eth_number(live->port);
+	live->n_src_ports = live->topo ? 1 : PLAIN_PATHS;
+	for (uint32_t i = 0; i < live->n_src_ports; i++)
+		live->src_port[i] = live->udp_port;
+	return 0;
+}
+
+static int open_afpacket(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_eth(live, weft_afpacket_open, WEFT_ENCAP_USID, error, error_bytes);
+}
+
+static int open_afpacket_srv6(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_eth(live, weft_afpacket_open, WEFT_ENCAP_SRV6, error, error_bytes);
+}
+
+/* Behind an outer header the destination is the peer's own address, not what a carrier leaves. */
+static int add_srv6_peer(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr)
+{
+	struct weft_udp_path *paths = calloc(attr->n_paths, sizeof(*paths));
+	struct weft_udp_peer one = *attr;
+
+	WEFT_ASSERT(paths);
+	one.paths = paths;
+	for (uint32_t i = 0; i < attr->n_paths; i++) {
+		uint32_t plane = weft_ev_plane(attr->paths[i].ev);
+
+		WEFT_ASSERT(plane < attr->addrs);
+		paths[i] = attr->paths[i];
+		memcpy(paths[i].arrive, attr->addr[plane], 16);
+	}
+	int rc = weft_eth_peer_add(port, peer, &one);
+
+	free(paths);
+	return rc;
+}
+
 static const struct live_port_kind kinds[] = {
 	{ "udp", SOCKETS_RTT_NS, false, open_udp, weft_udp_peer_add, weft_udp_peer_drop },
+	{ "afpacket", SOCKETS_RTT_NS, false, open_afpacket, weft_eth_peer_add, weft_eth_peer_drop },
+	{ "afpacket-srv6", SOCKETS_RTT_NS, false, open_afpacket_srv6, add_srv6_peer,
+		weft_eth_peer_drop },
 	{ "shm", RINGS_RTT_NS, false, open_shm_near, weft_shm_port_peer_add,
 		weft_shm_port_peer_drop },
 	{ "shm-far", RINGS_RTT_NS, true, open_shm_far, weft_shm_port_peer_add,

@@ -19,6 +19,8 @@ TEST(live_port_find__asks_the_caller_first_and_the_environment_then)
 		{ NULL, NULL, NULL, NULL, NULL, "udp" },
 		{ NULL, "/d", NULL, NULL, NULL, "shm" },
 		{ NULL, NULL, NULL, NULL, "/d", "shm" },
+		{ "afpacket-srv6", NULL, NULL, NULL, NULL, "afpacket-srv6" },
+		{ NULL, NULL, NULL, "afpacket", NULL, "afpacket" },
 		{ NULL, NULL, NULL, NULL, "", "udp" },
 		{ NULL, NULL, "::1", NULL, "/d", "udp" }, /* plain addresses: no fabric file */
 		{ NULL, NULL, NULL, "udp", "/d", "udp" },
@@ -49,5 +51,5 @@ TEST(live_port_find__names_what_there_is)
 	struct weft_live_config config = { .via = "pigeon" };
 
 	CHECK(!found(&config));
-	CHECK(strstr(error, "\"pigeon\"") && strstr(error, "udp, shm"));
+	CHECK(strstr(error, "\"pigeon\"") && strstr(error, "udp, afpacket"));
 }
