@@ -45,6 +45,13 @@ int weft_rack_open(struct weft_rack **rack, const struct weft_rack_config *confi
 void weft_rack_close(struct weft_rack *rack); /* NULL is fine */
 
 /*
+ * The thresholds of a switch's port, out of the fabric file; is_last_hop: to a host.  rate_bps as
+ * in the configuration.  False: the file asks for what no switch can do.
+ */
+bool weft_rack_profile(const struct weft_topo *topo, bool is_last_hop, uint64_t rate_bps,
+	struct weft_port_profile *profile);
+
+/*
  * When a host's line is free; may be past.  A live caller leaves frames in the host's ring until
  * about then.  WEFT_NEVER: the switch has asked the host to pause (lossless fabrics).
  */

@@ -72,18 +72,26 @@ static void fill(struct weft_port_profile *profile, const struct weft_topo_shape
 			WEFT_MAX(depths->queue_bytes, profile->trim_bytes);
 }
 
+bool weft_rack_profile(const struct weft_topo *topo, bool is_last_hop, uint64_t rate_bps,
+	struct weft_port_profile *profile)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	uint64_t bps = is_last_hop ? s->host_bps : s->core_bps;
+	uint32_t delay_ns = is_last_hop ? s->host_delay_ns : s->core_delay_ns;
+
+	if (rate_bps)
+		bps = rate_bps;
+	fill(profile, s, is_last_hop, bdp_bytes(bps, s->base_rtt_ns),
+		bdp_bytes(bps, UINT64_C(2) * delay_ns));
+	return weft_port_profile_is_possible(profile);
+}
+
 bool profiles_fill(struct weft_rack *rack)
 {
-	const struct weft_topo_shape *s = &rack->shape;
+	const struct weft_topo *topo = rack->config.topo;
 	uint64_t rate_bps = rack->config.rate_bps;
-	uint64_t core_bps = rate_bps ? rate_bps : s->core_bps;
-	uint64_t host_bps = rate_bps ? rate_bps : s->host_bps;
 
-	fill(&rack->profiles[PROFILE_CORE], s, false, bdp_bytes(core_bps, s->base_rtt_ns),
-		bdp_bytes(core_bps, UINT64_C(2) * s->core_delay_ns));
-	fill(&rack->profiles[PROFILE_HOST], s, true, bdp_bytes(host_bps, s->base_rtt_ns),
-		bdp_bytes(host_bps, UINT64_C(2) * s->host_delay_ns));
-	rack->is_lossless = s->full == WEFT_FULL_PAUSE;
-	return weft_port_profile_is_possible(&rack->profiles[PROFILE_CORE]) &&
-	       weft_port_profile_is_possible(&rack->profiles[PROFILE_HOST]);
+	rack->is_lossless = rack->shape.full == WEFT_FULL_PAUSE;
+	return weft_rack_profile(topo, false, rate_bps, &rack->profiles[PROFILE_CORE]) &&
+	       weft_rack_profile(topo, true, rate_bps, &rack->profiles[PROFILE_HOST]);
 }
