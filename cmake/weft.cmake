@@ -205,7 +205,7 @@ function(weft_bpf path)
 	add_custom_command(OUTPUT ${object} VERBATIM
 		COMMAND ${WEFT_CLANG} -target bpf -O2 -g -std=gnu11 -Wall -Wextra -Wshadow -Werror
 			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
-			-I${CMAKE_SOURCE_DIR}/src/${room}
+			-mcpu=v3 -I${CMAKE_SOURCE_DIR}/src/${room} -I${CMAKE_SOURCE_DIR}/include
 			-MMD -MF ${object}.d -MT ${object}
 			-c ${CMAKE_SOURCE_DIR}/${source} -o ${object}
 		DEPENDS ${source} DEPFILE ${object}.d)
