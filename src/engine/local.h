@@ -41,7 +41,7 @@ struct sent_rec {
 	uint32_t path_seq; /* the path's `sent` counter at that transmission */
 	uint16_t bytes;    /* nominal */
 	uint8_t sends;     /* saturates */
-	uint8_t reserved;
+	bool refused;      /* the copy before this one was NACKed: it never arrives */
 };
 static_assert(sizeof(struct sent_rec) == 16, "the budget is 24 bytes, pages want 16");
 

@@ -52,11 +52,12 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 {
 	struct weft_endpoint *ep = qp->ep;
 	struct sent_page *page = sent_page_of(qp, psn);
-	const struct sent_rec *rec = &page->rec[psn % PAGE_PSNS];
+	struct sent_rec *rec = &page->rec[psn % PAGE_PSNS];
 	uint64_t bit = UINT64_C(1) << (psn % PAGE_PSNS);
 
 	WEFT_ASSERT(!((page->acked | page->lost) & bit));
 	page->lost |= bit;
+	rec->refused = cause == LOSS_NACK;
 	qp->lost++;
 	qp->inflight -= rec->bytes;
 	if (weft_psn_diff(psn, qp->lost_low) < 0)

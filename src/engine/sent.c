@@ -64,13 +64,17 @@ static void give_back(struct weft_qp *qp, uint32_t psn)
 	*slot = PAGE_NONE;
 }
 
-/* A repeated packet that is acknowledged sooner than light allows: its first copy was alive. */
+/*
+ * A repeated packet that is acknowledged sooner than light allows: its first copy was alive.
+ * Unless that was NACKed, for then the shortest round trip was just one through a queue.
+ */
 static void note_repeat(struct weft_qp *qp, const struct sent_rec *rec, uint32_t psn)
 {
 	struct weft_endpoint *ep = qp->ep;
 	uint64_t age_ns = age16_ns(ep->now, rec->sent16);
 
-	if (age_ns + 16 < (qp->rtt_min_ns ? qp->rtt_min_ns : ep->config.base_rtt_ns)) {
+	if (!rec->refused &&
+	    age_ns + 16 < (qp->rtt_min_ns ? qp->rtt_min_ns : ep->config.base_rtt_ns)) {
 		ep->count.spurious++;
 		if (qp->spurious_shift < 4)
 			qp->spurious_shift++;

@@ -142,6 +142,42 @@ TEST(trimmed__retransmissions_are_nacked_and_go_out_again)
 	world_close(&w);
 }
 
+/*
+ * In an incast no round trip is without queue, so a repeat may come back sooner than any packet
+ * before.  That the first copy was alive after all is no explanation where it was cut.
+ */
+TEST(nacked__and_back_sooner_than_ever_was_not_sent_in_vain)
+{
+	for (uint32_t cut_it = 0; cut_it < 2; cut_it++) {
+		struct world w = { 0 };
+		struct weft_pkt pkts[PKTS], again;
+
+		setup(&w, pkts);
+		w.qp[0]->rtt_min_ns = w.qp[0]->rtt_ns = 112000;
+		loss_learn_reorder(w.qp[0]);
+		struct weft_pkt nack = nack_of(&w, &pkts[0], WEFT_MARK_TRIMMED_LASTHOP);
+
+		if (cut_it)
+			hand_in(&w, 0, &nack);
+		else
+			loss_mark(w.qp[0], pkts[0].psn, LOSS_FIFO, w.now);
+		qp_make_ready(w.qp[0]); /* loss_mark() leaves that to who called it */
+		REQUIRE(hand_out(&w, 0, &again, 1) == 1);
+		CHECK_EQ(again.psn, pkts[0].psn);
+		uint32_t reorder_ns = w.qp[0]->reorder_ns;
+
+		w.now += 20000;
+		struct weft_pkt sack = hand_sack(&w, 1, 0);
+
+		hand_in(&w, 0, &sack);
+		CHECK_EQ(weft_stats(w.end[0])->spurious, !cut_it);
+		CHECK_EQ(w.qp[0]->spurious_shift, !cut_it);
+		CHECK(cut_it ? w.qp[0]->reorder_ns == reorder_ns :
+			       w.qp[0]->reorder_ns > reorder_ns);
+		world_close(&w);
+	}
+}
+
 /* ---- over a network that cuts ---- */
 
 static struct {
