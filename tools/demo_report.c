@@ -2,24 +2,19 @@
 /*
  * demo_report - what came out: tables for people, report.json for programs, report.html for both.
  *
- * The page is one file that needs no network: demo_report.html, with the same JSON put in place of
- * its marker, draws itself.  So there is one description of a run, and page and JSON cannot differ.
+ * demo_report.html draws itself from the JSON (page.h).
  * "after" is the whole time between the mending and the next fault: who needs long to recover
  * shows it there.
  */
 #include "demo.h"
+#include "page.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 #include <weft/base.h>
 #include <weft/net.h>
-
-#define MARKER "{\"report\": \"goes here\"}"
 
 extern const unsigned char demo_report_html[]; /* demo_report.html, embedded by the build */
 
@@ -199,27 +194,6 @@ static json_t *run_json(const struct demo *demo, const struct demo_run *run)
 		"machine_gaps", machine);
 }
 
-static json_t *machine_json(void)
-{
-	char line[256], model[256] = "unknown";
-	FILE *info = fopen("/proc/cpuinfo", "r");
-	struct utsname name = { 0 };
-
-	while (info && fgets(line, sizeof(line), info)) {
-		char *value = strchr(line, ':');
-
-		line[strcspn(line, "\n")] = 0;
-		if (!strncmp(line, "model name", 10) && value)
-			(void)snprintf(model, sizeof(model), "%s", value + 2);
-	}
-	if (info)
-		(void)fclose(info);
-	(void)uname(&name);
-	return json_pack("{s:s, s:i, s:s, s:f}", "cpu", model, "cpus",
-		(int)sysconf(_SC_NPROCESSORS_ONLN), "kernel", name.release, "memory_gib",
-		(double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / (1 << 30));
-}
-
 static json_t *plan_json(const struct demo_plan *plan)
 {
 	json_t *faults = json_array();
@@ -245,55 +219,14 @@ json_t *report_json(const struct demo *demo, const struct demo_run runs[], unsig
 		"{s:i, s:s, s:I, s:o, s:{s:s, s:i, s:i, s:i, s:i, s:I, s:i}, s:{s:s, s:I}, "
 		"s:o, s:o}",
 		"weft_demo", 1, "version", WEFT_VERSION, "unix_s",
-		(json_int_t)(weft_clock_unix_ns() / 1000000000), "machine", machine_json(),
+		(json_int_t)(weft_clock_unix_ns() / 1000000000), "machine", page_machine(),
 		"fabric", "name", s->name, "planes", (int)s->planes, "t0s", (int)s->t0s, "t1s",
 		(int)s->t1s, "hosts", (int)s->hosts, "link_bps", (json_int_t)demo->rate_bps, "mtu",
 		(int)s->mtu_bytes, "file", "path", demo->file, "bytes",
 		(json_int_t)demo->file_bytes, "plan", plan_json(&demo->plan), "runs", list);
 }
 
-/* "</" would end the script element that carries the JSON. */
-static void write_guarded(FILE *out, const char *json)
-{
-	for (const char *c = json; *c; c++) {
-		if (*c == '<')
-			fputs("\\u003c", out);
-		else
-			putc(*c, out);
-	}
-}
-
-static int write_page(const char *path, const char *json)
-{
-	const char *page = (const char *)demo_report_html, *split = strstr(page, MARKER);
-	FILE *out = fopen(path, "w");
-
-	WEFT_ASSERT(split);
-	if (!out)
-		return -1;
-	(void)fwrite(page, 1, (size_t)(split - page), out);
-	write_guarded(out, json);
-	fputs(split + strlen(MARKER), out);
-	bool bad = ferror(out);
-
-	return fclose(out) || bad ? -1 : 0;
-}
-
 int report_write(const struct demo *demo, json_t *json, char *error, size_t error_bytes)
 {
-	char path[4096];
-	char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(9));
-
-	(void)snprintf(path, sizeof(path), "%s/report.json", demo->folder);
-	int result =
-		text ? json_dump_file(json, path, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
-	if (!result) {
-		(void)snprintf(path, sizeof(path), "%s/report.html", demo->folder);
-		result = write_page(path, text);
-	}
-	if (result)
-		(void)snprintf(
-			error, error_bytes, "%s: cannot be written: %s", path, strerror(errno));
-	free(text);
-	return result;
+	return page_write(demo->folder, demo_report_html, json, error, error_bytes);
 }
