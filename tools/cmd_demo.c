@@ -169,7 +169,7 @@ static int demonstrate(struct demo *demo, const struct demo_args *a)
 
 int cmd_demo(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse, "[FILE]\nstalls\nsoak",
+	static const struct argp argp = { options, parse, "[FILE]\nstalls\nsoak\nincast",
 		"Copies a file across an emulated fabric of eight planes while links, switches and "
 		"a "
 		"whole plane fail; then sends it by MPTCP and by TCP through the same faults.",
@@ -183,6 +183,8 @@ int cmd_demo(int argc, char **argv)
 		return demo_stalls(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "soak"))
 		return demo_soak(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "incast"))
+		return demo_incast(argc - 1, argv + 1);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	term_open(&term, stdout);

@@ -33,7 +33,8 @@ TEST(page_write__puts_the_same_json_into_both)
 	REQUIRE(in);
 	text[fread(text, 1, sizeof(text) - 1, in)] = 0;
 	fclose(in);
-	char *data = strchr(text, '{'), *end = strstr(text, "</script>"); /* the first is the page's */
+	char *data = strchr(text, '{'),
+	     *end = strstr(text, "</script>"); /* the first is the page's */
 
 	REQUIRE(data && end && data < end);
 	json_t *inside = json_loadb(data, (size_t)(end - data), 0, NULL);

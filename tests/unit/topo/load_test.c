@@ -218,6 +218,7 @@ TEST(weft_topo_open__takes_every_example)
 	} rows[] = {
 		{ "examples/fabrics/lab8.yaml", 4, 16 },
 		{ "examples/fabrics/small2.yaml", 2, 4 },
+		{ "examples/fabrics/incast.yaml", 16, 8 },
 		{ "examples/fabrics/paper-8x100g.yaml", 131072, 2048 },
 		{ "examples/fabrics/paper-4x200g.yaml", 32768, 512 },
 	};
