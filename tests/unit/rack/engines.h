@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ENGINES_H
+#define ENGINES_H
+/*
+ * engines - an engine at each end of a rack, in virtual time; frames are structs.
+ *
+ * A host holds no queue: its engine is asked for a packet when a line is free.  Nobody's payload
+ * is ever touched.
+ */
+#include "check.h"
+
+#include <weft/engine.h>
+#include <weft/rack.h>
+
+enum { ENGINES_HOSTS = 64, ENGINES_PKTS = 1 << 16, ENGINES_BYTES = 1 << 27 };
+#define ENGINES_VA 0x10000u
+
+struct end {
+	struct weft_endpoint *ep;
+	struct weft_qp *qp; /* to peer, when it sends */
+	void *block;
+	uint64_t wake_ps;
+	uint64_t got_bytes;
+	uint64_t from_bytes[ENGINES_HOSTS]; /* by sender */
+	uint32_t done;                      /* messages */
+	bool is_paused;                     /* some plane was, when it was asked last */
+};
+
+struct engines {
+	struct weft_topo *topo;
+	struct weft_topo_shape shape;
+	struct weft_rack *rack;
+	struct end ends[ENGINES_HOSTS];
+	struct weft_pkt pkts[ENGINES_PKTS]; /* by handle */
+	uint32_t pkt_free[ENGINES_PKTS], n_pkt_free;
+	uint64_t now_ps;
+	uint32_t window_psns;
+};
+
+static uint8_t engines_memory[ENGINES_BYTES];
+
+/* Payload bytes per ns of a host whose lines carry full packets only, all planes together. */
+static inline double engines_line_rate(const struct engines *w)
+{
+	return (double)w->shape.host_bps * w->shape.planes / 8e9 * 4096 / (4238 + 24);
+}
+
+/* IPv6 twice, UDP, BTH, ICRC; then as protocol.md 1.16 adds up. */
+static inline uint32_t engines_ip_bytes(const struct weft_pkt *pkt)
+{
+	uint32_t bytes = 80 + 8 + 12 + 4;
+
+	if (weft_op_is_write(pkt->op))
+		return bytes + 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4 : 0) +
+		       (weft_op_has_imm(pkt->op) ? 4 : 0) +
+		       WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u);
+	switch (pkt->op) {
+	case WEFT_OP_SACK:
+	case WEFT_OP_EP_RESPONSE:
+		return bytes + 36;
+	case WEFT_OP_NACK:
+		return bytes + 20;
+	case WEFT_OP_ACK:
+		return bytes + 4;
+	default:
+		return bytes + 16;
+	}
+}
+
+static inline void engines_depart(struct engines *w, uint32_t host, const struct weft_pkt *pkt)
+{
+	REQUIRE(w->n_pkt_free);
+	uint32_t index = w->pkt_free[--w->n_pkt_free];
+	struct weft_frame frame = { .handle = index,
+		.flow = pkt->ev,
+		.tclass = pkt->tclass,
+		.hop_limit = 64,
+		.flags = pkt->tclass == WEFT_CLASS_CONTROL ? 0 : WEFT_FRAME_ECT };
+	uint8_t addr[16];
+
+	if (pkt->tclass == WEFT_CLASS_DATA || pkt->tclass == WEFT_CLASS_RETX)
+		frame.flags |= WEFT_FRAME_TRIMMABLE;
+	w->pkts[index] = *pkt;
+	w->pkts[index].peer = host;
+	REQUIRE(weft_topo_usid(w->topo, host, pkt->peer, pkt->ev, addr));
+	for (unsigned i = 4; i < 12; i++)
+		frame.route = frame.route << 8 | addr[i];
+	REQUIRE(weft_rack_send(w->rack, host, pkt->port, &frame, engines_ip_bytes(pkt), w->now_ps));
+}
+
+/* The engine sends what it may, and says when it wants to be asked again. */
+static inline void engines_emit(struct engines *w, uint32_t host)
+{
+	struct end *e = &w->ends[host];
+	uint32_t planes = w->shape.planes;
+	struct weft_done done;
+
+	for (;;) {
+		uint32_t free_planes = 0;
+		struct weft_pkt pkt;
+
+		for (uint32_t p = 0; p < planes; p++)
+			free_planes |=
+				(uint32_t)(weft_rack_line_free_ps(w->rack, host, p) <= w->now_ps)
+				<< p;
+		if (!weft_output(e->ep, &pkt, 1, free_planes, w->now_ps / 1000))
+			break;
+		engines_depart(w, host, &pkt);
+	}
+	while (weft_poll(e->ep, 0, &done, 1)) {
+		CHECK_EQ(done.status, WEFT_OK);
+		e->done++;
+	}
+	uint64_t timeout_ns = weft_next_timeout(e->ep);
+
+	e->is_paused = false;
+	e->wake_ps = timeout_ns == WEFT_NEVER ? WEFT_NEVER
+					      : WEFT_MAX(timeout_ns * 1000, w->now_ps + 1000);
+	for (uint32_t p = 0; p < planes; p++) {
+		uint64_t free_ps = weft_rack_line_free_ps(w->rack, host, p);
+
+		e->is_paused |= free_ps == WEFT_NEVER;
+		if (free_ps > w->now_ps)
+			e->wake_ps = WEFT_MIN(e->wake_ps, free_ps);
+	}
+}
+
+static inline void engines_arrive(struct engines *w, const struct weft_rack_out *out)
+{
+	uint32_t index = (uint32_t)out->frame.handle;
+	struct weft_pkt *pkt = &w->pkts[index];
+	struct weft_place place;
+
+	w->pkt_free[w->n_pkt_free++] = index;
+	if (out->drop)
+		return;
+	struct end *e = &w->ends[out->node];
+
+	pkt->mark = out->frame.mark;
+	pkt->port = (uint8_t)out->plane;
+	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
+		pkt->w.data = NULL;
+	weft_input(e->ep, pkt, 1, w->now_ps / 1000, &place);
+	e->got_bytes += place.len_bytes;
+	e->from_bytes[pkt->peer] += place.len_bytes;
+	e->wake_ps = w->now_ps;
+}
+
+/* Everything that happens next, at one moment; false: nothing up to until_ps. */
+static inline bool engines_step(struct engines *w, uint64_t until_ps)
+{
+	uint64_t next_ps = weft_rack_next_ps(w->rack);
+	struct weft_rack_out outs[64];
+	size_t n;
+
+	for (uint32_t i = 0; i < w->shape.hosts; i++)
+		next_ps = WEFT_MIN(next_ps, w->ends[i].wake_ps);
+	if (next_ps > until_ps)
+		return false;
+	w->now_ps = WEFT_MAX(w->now_ps, next_ps);
+	weft_rack_run(w->rack, w->now_ps);
+	while ((n = weft_rack_take(w->rack, outs, WEFT_COUNT(outs))))
+		for (size_t i = 0; i < n; i++)
+			engines_arrive(w, &outs[i]);
+	for (uint32_t i = 0; i < w->shape.hosts; i++)
+		if (w->ends[i].wake_ps <= w->now_ps || w->ends[i].is_paused)
+			engines_emit(w, i);
+	return true;
+}
+
+static inline void engines_run(struct engines *w, uint64_t until_ns)
+{
+	while (engines_step(w, until_ns * 1000)) {
+	}
+	w->now_ps = WEFT_MAX(w->now_ps, until_ns * 1000);
+}
+
+/* ---- how it comes about ---- */
+
+static inline void engines_open_end(struct engines *w, uint32_t host)
+{
+	struct weft_config config;
+	struct end *e = &w->ends[host];
+	uint32_t rkey;
+
+	weft_config_default(&config);
+	config.qps = config.cqs = config.regions = config.pathsets = 16;
+	config.sq_depth = config.rq_depth = 16;
+	config.cq_depth = 64;
+	config.ports = w->shape.planes;
+	config.base_rtt_ns = w->shape.base_rtt_ns;
+	config.seed = 100 + host;
+	config.inflight_pkts = 8192;
+	e->block = aligned_alloc(64, WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64));
+	CHECK_EQ(weft_endpoint_init(&e->ep, e->block, &config), 0);
+	CHECK_EQ(weft_region_add(e->ep, ENGINES_VA, engines_memory, ENGINES_BYTES, 3,
+			 WEFT_ACCESS_REMOTE_WRITE, 99, &rkey),
+		0);
+	e->wake_ps = WEFT_NEVER;
+	w->window_psns = config.window_psns;
+}
+
+static inline struct engines *engines_open(const char *text)
+{
+	struct engines *w = calloc(1, sizeof(*w));
+	char error[256] = "";
+
+	REQUIRE(w);
+	if (weft_topo_open_text(&w->topo, text, strlen(text), "test", error, sizeof(error)))
+		CHECK_STR(error, "");
+	REQUIRE(w->topo);
+	w->shape = *weft_topo_shape(w->topo);
+	struct weft_rack_config config = { .topo = w->topo, .frames = ENGINES_PKTS, .seed = 3 };
+
+	REQUIRE(w->shape.hosts <= ENGINES_HOSTS);
+	REQUIRE(!weft_rack_open(&w->rack, &config, error, sizeof(error)));
+	w->now_ps = 1000000;
+	for (uint32_t i = 0; i < ENGINES_PKTS; i++)
+		w->pkt_free[w->n_pkt_free++] = i;
+	for (uint32_t host = 0; host < w->shape.hosts; host++)
+		engines_open_end(w, host);
+	return w;
+}
+
+static inline void engines_close(struct engines *w)
+{
+	weft_rack_check(w->rack);
+	weft_rack_close(w->rack);
+	for (uint32_t host = 0; host < w->shape.hosts; host++) {
+		weft_check(w->ends[host].ep);
+		free(w->ends[host].block);
+	}
+	weft_topo_close(w->topo);
+	free(w);
+}
+
+static inline uint32_t engines_open_paths(struct engines *w, uint32_t src, uint32_t dst)
+{
+	uint32_t evs[256], set;
+	uint8_t ports[256];
+	size_t n = weft_topo_evs(w->topo, src, dst, 1, evs, WEFT_COUNT(evs));
+
+	for (size_t i = 0; i < n; i++)
+		ports[i] = (uint8_t)weft_ev_plane(evs[i]);
+	struct weft_pathset_attr attr = {
+		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n
+	};
+
+	CHECK_EQ(weft_pathset_open(w->ends[src].ep, &attr, &set), 0);
+	return set;
+}
+
+/* One QP between two hosts; src sends `messages` messages of len_bytes from now on. */
+static inline void engines_send(
+	struct engines *w, uint32_t src, uint32_t dst, uint32_t len_bytes, uint32_t messages)
+{
+	uint32_t ends[2] = { src, dst }, sets[2];
+	bool trimming = w->shape.full == WEFT_FULL_TRIM;
+	struct weft_qp *qps[2];
+	struct weft_qp_info info[2];
+	uint32_t rkey;
+
+	for (int i = 0; i < 2; i++) {
+		struct weft_qp_attr attr = { .pd = 3,
+			.cc = &weft_cc_nscc,
+			.cc_config = { .rate_bps = w->shape.host_bps * w->shape.planes,
+				.mtu_bytes = weft_nominal_bytes(4096),
+				.base_rtt_ns = w->shape.base_rtt_ns,
+				.trimming = trimming } };
+
+		sets[i] = engines_open_paths(w, ends[i], ends[!i]);
+		CHECK_EQ(weft_qp_open(w->ends[ends[i]].ep, &attr, &qps[i]), 0);
+		weft_qp_info(qps[i], &info[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		struct weft_qp_attr attr = { .peer = ends[!i],
+			.peer_qpn = info[!i].qpn,
+			.pathset = sets[i],
+			.mpr_rx_psns = w->window_psns,
+			.mpr_tx_psns = w->window_psns,
+			.wimm_rx = 16,
+			.wimm_tx = 16,
+			.trim_nack_rx = trimming,
+			.timeout_exp = 8,
+			.linear_count = 7,
+			.retry_count = 25 };
+
+		CHECK_EQ(weft_qp_move(qps[i], WEFT_QP_RTR, &attr, w->now_ps / 1000), 0);
+		CHECK_EQ(weft_qp_move(qps[i], WEFT_QP_RTS, &attr, w->now_ps / 1000), 0);
+	}
+	CHECK_EQ(weft_region_add(w->ends[dst].ep, ENGINES_VA, engines_memory, ENGINES_BYTES, 3,
+			 WEFT_ACCESS_REMOTE_WRITE, src, &rkey),
+		0);
+	w->ends[src].qp = qps[0];
+	for (uint32_t i = 0; i < messages; i++) {
+		struct weft_work work = { .id = i,
+			.remote_va = ENGINES_VA,
+			.len_bytes = len_bytes,
+			.data = engines_memory,
+			.rkey = rkey };
+
+		CHECK_EQ(weft_post_write(qps[0], &work), 0);
+	}
+	w->ends[src].wake_ps = w->now_ps;
+}
+
+#endif
