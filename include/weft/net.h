@@ -157,7 +157,7 @@ struct weft_shm_port_config {
 	uint32_t queue_pkts; /* that may wait per plane in our ring; 0: all that fit */
 	uint32_t slots;      /* far end: of one direction; 0: 256 */
 	bool is_srv6;        /* IPv6 in IPv6 instead of native uSIDs; one endpoint per host */
-	bool no_icrc;        /* both ends must agree; see docs/decisions/052 */
+	bool no_icrc;        /* both ends must agree; see docs/decisions/054 */
 };
 /* 0, or -1 with one line in error.  A near end blocks until it has met its far end, 2 s at most. */
 int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_config *config,

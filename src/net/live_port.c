@@ -42,7 +42,8 @@ static int open_shm(struct weft_live *live, bool is_far, char *error, size_t err
 		.host = live->host_name,
 		.planes = live->udp.planes,
 		.mtu_bytes = live->udp.mtu_bytes,
-		.queue_pkts = live->queue_pkts };
+		.queue_pkts = live->queue_pkts,
+		.no_icrc = live->config.no_icrc };
 	const char *dir = switch_dir(&live->config);
 	char path[LIVE_DIR_BYTES + 8];
 

@@ -35,6 +35,10 @@ uint32_t loop_heap_pop(struct loop_heap *heap);        /* of those due first the
 uint64_t loop_heap_next(const struct loop_heap *heap); /* WEFT_NEVER: empty */
 void loop_heap_close(struct loop_heap *heap);
 
+/* ---- crc.c: a weft_crc32_fn ---- */
+
+uint32_t net_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
+
 /* ---- carrier.c: which links are up ---- */
 
 /* By number the interface that has this address, or, for one on lo, the one that a route sends

@@ -51,7 +51,7 @@ struct weft_shm_link {
 
 static inline bool pool_is_sane(uint32_t slots, uint32_t slot_bytes)
 {
-	return slots && slots <= WEFT_SHM_SLOTS_MAX && slot_bytes >= 128 && slot_bytes <= 65536 &&
+	return slots && slots <= WEFT_SHM_SLOTS_MAX && slot_bytes >= 192 && slot_bytes <= 65536 &&
 	       slot_bytes % 64 == 0;
 }
 

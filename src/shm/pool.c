@@ -67,7 +67,7 @@ int weft_shm_pool_open(struct weft_shm_pool *pool, uint32_t slots, uint32_t slot
 	if (!pool_is_sane(slots, slot_bytes)) {
 		snprintf(error, error_bytes,
 			"shared memory: %u slots of %u bytes: 1 to %u slots, a multiple of 64 from "
-			"128 to 65536 bytes",
+			"192 to 65536 bytes",
 			slots, slot_bytes, WEFT_SHM_SLOTS_MAX);
 		return -1;
 	}

@@ -67,7 +67,7 @@ static void open_all(bool as_near)
 {
 	char error[200];
 
-	WEFT_ASSERT(!weft_shm_pool_open(&pool, SLOTS, 128, error, sizeof(error)));
+	WEFT_ASSERT(!weft_shm_pool_open(&pool, SLOTS, 192, error, sizeof(error)));
 	WEFT_ASSERT(!weft_shm_link_open(&far, &pool, PLANES, ENTRIES, error, sizeof(error)));
 	/* Memory with edges that asan knows. */
 	struct shared *shared = aligned_alloc(128, WEFT_ALIGN_UP(far->shared_bytes, (size_t)128));

@@ -20,7 +20,6 @@
  */
 #include "port/raw.h"
 
-#include <isa-l/crc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,11 +38,6 @@ struct raw {
 	uint32_t encap_bytes;
 	uint8_t head[HEAD_ROOM]; /* of the packet that is being read */
 };
-
-static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes)
-{
-	return crc32_gzip_refl(crc, bytes, len_bytes);
-}
 
 struct raw *raw_open(const struct raw_config *config)
 {
@@ -132,11 +126,12 @@ static size_t seal(const struct raw *raw, const struct weft_encap *encap, uint32
 	struct weft_flow flow;
 
 	if (raw->config.no_icrc) {
-		memset(tail, 0, WEFT_WIRE_TAIL_MAX);
+		memset(tail, 0, (-payload_bytes & 3) + WEFT_WIRE_ICRC_BYTES);
 		return (-payload_bytes & 3) + WEFT_WIRE_ICRC_BYTES;
 	}
 	weft_encap_flow(encap, ev, &flow);
-	return weft_icrc_seal(crc32, &flow, headers, header_bytes, payload, payload_bytes, tail);
+	return weft_icrc_seal(
+		net_crc32, &flow, headers, header_bytes, payload, payload_bytes, tail);
 }
 
 size_t raw_put(const struct raw *raw, const struct weft_pkt *pkt, uint8_t *ip)
@@ -155,12 +150,8 @@ size_t raw_put(const struct raw *raw, const struct weft_pkt *pkt, uint8_t *ip)
 		memcpy(datagram + at, pkt->w.data, payload_bytes);
 	at += payload_bytes;
 	fill_encap(raw, pkt, path, &encap);
-	uint8_t tail[WEFT_WIRE_TAIL_MAX]; /* may be longer than what is left of the slot */
-	size_t tail_bytes = seal(
-		raw, &encap, pkt->ev, datagram, headers, datagram + headers, payload_bytes, tail);
-
-	memcpy(datagram + at, tail, tail_bytes);
-	at += tail_bytes;
+	at += seal(raw, &encap, pkt->ev, datagram, headers, datagram + headers, payload_bytes,
+		datagram + at);
 	return weft_encap_put(&encap, &raw->dscp, pkt->tclass, pkt->ev, at, ip) + at;
 }
 
@@ -189,6 +180,20 @@ bool raw_split(const struct raw *raw, const struct weft_pkt *pkt, struct raw_par
 
 /* ---- receiving ---- */
 
+/* In steps of constant size: the compiler would make a slow string instruction of one copy. */
+static void copy_head(uint8_t *head, const uint8_t *ip, size_t bytes)
+{
+	size_t at = 0;
+
+	bytes = WEFT_MIN(bytes, (size_t)HEAD_BYTES);
+	for (; at + 16 <= bytes; at += 16)
+		memcpy(head + at, ip + at, 16);
+	for (; at + 4 <= bytes; at += 4)
+		memcpy(head + at, ip + at, 4);
+	for (; at < bytes; at++)
+		head[at] = ip[at];
+}
+
 static uint32_t find_peer(
 	const struct raw *raw, const struct weft_arrival *arrival, uint32_t *plane)
 {
@@ -211,7 +216,7 @@ enum weft_drop raw_get(
 	struct weft_wire_fault fault;
 	struct weft_arrival arrival;
 
-	memcpy(raw->head, ip, WEFT_MIN(bytes, (size_t)HEAD_BYTES));
+	copy_head(raw->head, ip, bytes);
 	if (!weft_encap_parse(raw->head, bytes, plain, &raw->dscp, &arrival, &fault))
 		return fault.drop;
 	size_t at = (size_t)(arrival.datagram - raw->head);
@@ -230,7 +235,7 @@ enum weft_drop raw_get(
 		return WEFT_DROP_OVERSIZED;
 	if (!(arrival.mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) &&
 		!raw->config.no_icrc &&
-		!weft_icrc_check(crc32, &arrival.flow, ip + at, arrival.datagram_bytes))
+		!weft_icrc_check(net_crc32, &arrival.flow, ip + at, arrival.datagram_bytes))
 		return WEFT_DROP_BAD_ICRC;
 	if (weft_op_is_write(pkt->op) && pkt->w.data)
 		pkt->w.data = ip + ((const uint8_t *)pkt->w.data - raw->head);

@@ -58,6 +58,4 @@ void udp_tx_init(struct udp *udp); /* after the sockets are there */
 void udp_tx_burst(struct udp *udp, const struct weft_pkt pkts[], size_t n);
 void udp_tx_flush(struct udp *udp, struct udp_lane *lane); /* tries what waits there again */
 
-uint32_t udp_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
-
 #endif /* NET_UDP_H */

@@ -18,6 +18,9 @@
 #include <string.h>
 
 #define SLOT_HEAD_BYTES 64 /* headers and tail of the largest packet, and alignment */
+/* The payload of a write begins 36 bytes into its datagram; here it then begins a cache line, from
+ * where it is copied to its place three times as fast (docs/decisions/054). */
+#define SLOT_SKIP_BYTES 28
 
 struct slot_control {
 	uint8_t bytes[128] __attribute__((aligned(8))); /* PKTINFO and one traffic class */
@@ -29,12 +32,12 @@ struct udp_rx {
 	struct sockaddr_in6 from[UDP_RX_BATCH];
 	struct slot_control control[UDP_RX_BATCH];
 	uint32_t slot_bytes;
-	uint8_t data[];
+	uint8_t data[] WEFT_CACHE_ALIGNED;
 };
 
 struct udp_rx *udp_rx_open(uint32_t mtu_bytes)
 {
-	uint32_t slot_bytes = WEFT_ALIGN_UP(mtu_bytes + SLOT_HEAD_BYTES, 64u);
+	uint32_t slot_bytes = WEFT_ALIGN_UP(mtu_bytes + SLOT_HEAD_BYTES + SLOT_SKIP_BYTES, 64u);
 	size_t bytes = sizeof(struct udp_rx) + (size_t)slot_bytes * UDP_RX_BATCH;
 	struct udp_rx *rx = aligned_alloc(64, WEFT_ALIGN_UP(bytes, (size_t)64));
 
@@ -43,7 +46,8 @@ struct udp_rx *udp_rx_open(uint32_t mtu_bytes)
 	memset(rx, 0, bytes);
 	rx->slot_bytes = slot_bytes;
 	for (uint32_t i = 0; i < UDP_RX_BATCH; i++) {
-		rx->iov[i] = (struct iovec){ rx->data + (size_t)i * slot_bytes, slot_bytes };
+		rx->iov[i] = (struct iovec){ rx->data + (size_t)i * slot_bytes + SLOT_SKIP_BYTES,
+			slot_bytes - SLOT_SKIP_BYTES };
 		rx->msgs[i].msg_hdr = (struct msghdr){ .msg_name = &rx->from[i],
 			.msg_iov = &rx->iov[i],
 			.msg_iovlen = 1,
@@ -100,7 +104,7 @@ static enum weft_drop take(const struct udp *udp, struct mmsghdr *msg, struct we
 	if (weft_flow_is_ipv4(&flow))
 		flow.ipv4_frag = WEFT_IPV4_DF;
 	if (!(mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) &&
-		!weft_icrc_check(udp_crc32, &flow, datagram, msg->msg_len))
+		!weft_icrc_check(net_crc32, &flow, datagram, msg->msg_len))
 		return WEFT_DROP_BAD_ICRC;
 	pkt->peer = peer;
 	pkt->port = (uint8_t)(ev >> 16);

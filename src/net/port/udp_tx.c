@@ -21,14 +21,8 @@
 #include "port/udp.h"
 
 #include <errno.h>
-#include <isa-l/crc.h>
 #include <string.h>
 #include <sys/epoll.h>
-
-uint32_t udp_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes)
-{
-	return crc32_gzip_refl(crc, bytes, len_bytes);
-}
 
 void udp_tx_init(struct udp *udp)
 {
@@ -82,7 +76,7 @@ static void build(struct udp *udp, const struct udp_lane *lane, const struct pee
 		flow.ipv4_frag = WEFT_IPV4_DF;
 	const void *payload = payload_bytes ? pkt->w.data : NULL;
 	size_t tail_bytes = weft_icrc_seal(
-		udp_crc32, &flow, out->headers, headers_bytes, payload, payload_bytes, out->tail);
+		net_crc32, &flow, out->headers, headers_bytes, payload, payload_bytes, out->tail);
 
 	out->to = path->to;
 	out->tclass = pkt->tclass;

@@ -30,7 +30,7 @@ TEST(weft_shm_put__and_take_keep_order_over_many_laps)
 		for (size_t i = 0; i < n; i++)
 			in[i] = (struct weft_shm_desc){ .at_ns = next_put + i,
 				.slot = (uint32_t)(next_put + i) % SLOTS,
-				.bytes = (uint16_t)((next_put + i) % 190),
+				.bytes = (uint16_t)((next_put + i) % 140),
 				.plane = 1, /* the ring knows better */
 				.flags = (uint8_t)(next_put + i) };
 		size_t did = weft_shm_put(p.near, WEFT_SHM_TX, in, n);
@@ -44,7 +44,7 @@ TEST(weft_shm_put__and_take_keep_order_over_many_laps)
 		for (size_t i = 0; i < did; i++, next_take++) {
 			CHECK_EQ(out[i].at_ns, next_take);
 			CHECK_EQ(out[i].slot, next_take % SLOTS);
-			CHECK_EQ(out[i].bytes, next_take % 190);
+			CHECK_EQ(out[i].bytes, next_take % 140);
 			CHECK_EQ(out[i].plane, 0);
 			CHECK_EQ(out[i].flags, next_take & 0x7f);
 			/* Back again, so that it may be put once more. */
@@ -175,7 +175,7 @@ TEST(weft_shm_link_open__refuses_sizes_that_make_no_sense)
 	struct weft_shm_pool pool;
 	struct weft_shm_link *link;
 
-	REQUIRE(!weft_shm_pool_open(&pool, 4, 128, error, sizeof(error)));
+	REQUIRE(!weft_shm_pool_open(&pool, 4, 192, error, sizeof(error)));
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
 		CHECK_EQ(weft_shm_link_open(&link, &pool, rows[i].planes, rows[i].entries, error,
 				 sizeof(error)),

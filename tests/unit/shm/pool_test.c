@@ -13,8 +13,8 @@ TEST(weft_shm_pool_open__makes_slots_that_are_ours_and_cannot_shrink)
 	struct weft_shm_pool pool;
 
 	REQUIRE(!weft_shm_pool_open(&pool, 3, 192, error, sizeof(error)));
-	CHECK_EQ(weft_shm_packet(&pool, 2) - pool.memory, 2 * 192 + 64);
-	CHECK_EQ(weft_shm_packet_max(&pool), 128);
+	CHECK_EQ(weft_shm_packet(&pool, 2) - pool.memory, 2 * 192 + 108);
+	CHECK_EQ(weft_shm_packet_max(&pool), 192 - 108);
 	for (uint32_t i = 0; i < 3; i++)
 		CHECK_EQ(pool.owner[i], 0);
 	memset(pool.memory, 0xff, 3 * 192);
@@ -30,7 +30,7 @@ TEST(weft_shm_pool_open__refuses_sizes_that_make_no_sense)
 {
 	static const struct {
 		uint32_t slots, slot_bytes;
-	} rows[] = { { 0, 128 }, { WEFT_SHM_SLOTS_MAX + 1, 128 }, { 1, 64 }, { 1, 100 },
+	} rows[] = { { 0, 192 }, { WEFT_SHM_SLOTS_MAX + 1, 192 }, { 1, 128 }, { 1, 100 },
 		{ 1, 65536 + 64 }, { 1, 0 }, { UINT32_MAX, UINT32_MAX } };
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {

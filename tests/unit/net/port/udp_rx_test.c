@@ -68,7 +68,7 @@ static size_t make(const struct villain *v, uint8_t *bytes)
 	memcpy(flow.dst, plane, 16);
 	memcpy(bytes + n, payload, 1024);
 	return n + 1024 +
-	       weft_icrc_seal(udp_crc32, &flow, bytes, n, payload, 1024, bytes + n + 1024);
+	       weft_icrc_seal(net_crc32, &flow, bytes, n, payload, 1024, bytes + n + 1024);
 }
 
 static size_t deliver(struct villain *v, const uint8_t *bytes, size_t n, struct weft_pkt *pkt)
