@@ -143,8 +143,9 @@ enum weft_hop_kind {
 	WEFT_HOP_UA,    /* own link: shift the carrier, leave by port (End.X) */
 	WEFT_HOP_PORT,  /* leave by port */
 	WEFT_HOP_HASH,  /* leave by one of ports in a row from port, chosen by a hash of the flow;
+			 * those that are down do not count */
+	WEFT_HOP_FIELD, /* the same, chosen by bits `shift` and up of the flow: structured EVs; only
 			 * those never set do not count */
-	WEFT_HOP_FIELD, /* the same, chosen by bits `shift` and up of the flow: structured EVs */
 };
 struct weft_hop {
 	uint8_t kind, shift;

@@ -14,8 +14,10 @@
  * carrier only if nothing follows; a zero in front of others is a mistake and told apart.
  *
  * A hash takes in a seed per switch, since two stages that hash alike would use a fraction of the
- * links (polarisation).  A port that was never cabled takes no part in it; a port that is down
- * does, because nothing in this fabric reroutes: senders do.
+ * links (polarisation).  A port that is down takes no part in it, as switches everywhere have it:
+ * what is hashed is traffic that did not choose its path and cannot avoid one (TCP, the set-up of a
+ * connection).  A structured EV is a choice; nothing reroutes it, so only ports that were never
+ * cabled are left out of its count.
  *
  * Hot: once per packet.
  */
@@ -48,20 +50,26 @@ static uint32_t hash_flow(const struct weft_switch *sw, uint32_t flow, const uin
 	return (uint32_t)(hash >> 32);
 }
 
-/* Number `which` modulo the cabled ones among the ports of the hop. */
-static uint32_t choose_cabled(
-	const struct weft_switch *sw, const struct weft_hop *hop, uint32_t which)
+static bool takes_part(const struct weft_switch *sw, uint32_t port, bool is_up_wanted)
 {
-	uint32_t cabled = 0, end = (uint32_t)hop->port + hop->ports;
+	return sw->ports[port].profile != PROFILE_NONE &&
+	       (!is_up_wanted || (sw->ports[port].flags & PORT_UP));
+}
+
+/* Number `which` modulo those among the ports of the hop that take part. */
+static uint32_t choose_part(
+	const struct weft_switch *sw, const struct weft_hop *hop, uint32_t which, bool is_up_wanted)
+{
+	uint32_t parts = 0, end = (uint32_t)hop->port + hop->ports;
 
 	for (uint32_t port = hop->port; port < end; port++)
-		cabled += sw->ports[port].profile != PROFILE_NONE;
-	if (!cabled)
+		parts += takes_part(sw, port, is_up_wanted);
+	if (!parts)
 		return hop->port; /* found down by whoever queues there */
-	which %= cabled;
+	which %= parts;
 	for (uint32_t port = hop->port;; port++) {
 		WEFT_ASSERT(port < end);
-		if (sw->ports[port].profile != PROFILE_NONE && !which--)
+		if (takes_part(sw, port, is_up_wanted) && !which--)
 			return port;
 	}
 }
@@ -71,9 +79,9 @@ static uint32_t choose_port(
 {
 	switch (hop->kind) {
 	case WEFT_HOP_HASH:
-		return choose_cabled(sw, hop, hash_flow(sw, flow, ip));
+		return choose_part(sw, hop, hash_flow(sw, flow, ip), true);
 	case WEFT_HOP_FIELD:
-		return choose_cabled(sw, hop, flow >> hop->shift);
+		return choose_part(sw, hop, flow >> hop->shift, false);
 	default:
 		return hop->port;
 	}

@@ -94,6 +94,29 @@ TEST(forward_carrier__hashes_evenly_over_cabled_ports)
 	one_close(&one);
 }
 
+TEST(forward_carrier__hashes_past_ports_that_are_down)
+{
+	struct weft_hop hash = { .kind = WEFT_HOP_HASH, .port = 2, .ports = 4 };
+	struct weft_hop field = { .kind = WEFT_HOP_FIELD, .port = 2, .ports = 4 };
+	uint32_t hits[PORTS] = { 0 };
+
+	one_open(&one, NULL);
+	CHECK(weft_switch_sid_add(one.sw, 0x4001, &hash));
+	CHECK(weft_switch_sid_add(one.sw, 0x4002, &field));
+	weft_switch_port_mark(one.sw, 3, false, 0);
+	for (uint32_t flow = 0; flow < 300; flow++) {
+		hits[port_of(0x4001, flow, NULL)]++;
+		CHECK_EQ(port_of(0x4002, flow, NULL), 2 + flow % 4); /* chosen by the sender */
+	}
+	CHECK(!hits[3] && hits[2] > 60 && hits[4] > 60 && hits[5] > 60);
+	for (uint32_t port = 2; port < 6; port++)
+		weft_switch_port_mark(one.sw, port, false, 0);
+	CHECK_EQ(port_of(0x4001, 7, NULL), 2); /* where it will be dropped, and counted */
+	weft_switch_port_mark(one.sw, 3, true, 0);
+	CHECK_EQ(port_of(0x4001, 7, NULL), 3);
+	one_close(&one);
+}
+
 TEST(forward_carrier__hashes_addresses_too_and_differently_per_switch)
 {
 	struct weft_hop hop = { .kind = WEFT_HOP_HASH, .port = 0, .ports = 8 };
