@@ -16,12 +16,13 @@
 
 #define SPEED_MBPS 120 /* of a link, if we choose the file */
 #define SPEED_QUICK_MBPS 60
-#define SPEED_MIN_MBPS 20    /* slower than this, a packet's own time becomes a stall */
-#define SPEED_MAX_MBPS 200   /* faster than this, two CPUs are busy */
+#define SPEED_MIN_MBPS 20  /* slower than this, a packet's own time becomes a stall */
+#define SPEED_MAX_MBPS 200 /* faster than this, two CPUs are busy */
 /* Goodput over the plan is 0.95 of the lines; the copy begins most of a second before its clock. */
 #define SHARE_OF_LINES 1.1
 
 struct demo_args {
+	enum weft_lab_switches switches;
 	const char *file, *folder;
 	bool quick;
 	bool only[DEMO_TRANSPORTS], any_only;
@@ -33,6 +34,7 @@ static const struct argp_option options[] = {
 	{ "only", 'o', "NAME", 0, "weft, mptcp or tcp; may be given twice (default: all three)",
 		0 },
 	{ "out", 'd', "FOLDER", 0, "where report and copy go (default: build/demo)", 0 },
+	DEMO_FABRIC_OPTION,
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -45,6 +47,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'q':
 		a->quick = true;
+		return 0;
+	case 'f':
+		if (!weft_lab_switches_find(arg, &a->switches))
+			argp_error(state, "--fabric %s: wants soft, kernel or xdp", arg);
 		return 0;
 	case 'd':
 		a->folder = arg;
@@ -112,11 +118,13 @@ static void introduce(const struct demo *demo)
 
 	printf("\n%sA file crosses a fabric that breaks%s\n\n"
 	       "  %s, %s, from h0 to h2\n"
-	       "  %d planes of 2 T0 + 2 T1 switches (the kernel's own SRv6), links of %s\n"
+	       "  %d planes of 2 T0 + 2 T1 switches (%s), links of %s\n"
 	       "  %u faults of %.1f s in plane 0, the same for each transport\n\n",
 		term_on(t, TERM_BOLD), term_off(t), demo->file,
-		human_bytes(bytes, demo->file_bytes), DEMO_PLANES, human_rate(rate, demo->rate_bps),
-		demo->plan.n, (double)demo->plan.hold_ns / 1e9);
+		human_bytes(bytes, demo->file_bytes), DEMO_PLANES,
+		weft_lab_switches(demo->lab) == WEFT_LAB_SWITCHES_KERNEL ? "the kernel's own SRv6"
+									 : "Weft's own",
+		human_rate(rate, demo->rate_bps), demo->plan.n, (double)demo->plan.hold_ns / 1e9);
 }
 
 static int show(struct demo *demo, struct demo_run runs[], unsigned n)
@@ -193,6 +201,7 @@ int cmd_demo(int argc, char **argv)
 	demo.plan.hold_ns = a.quick ? 250000000 : 400000000;
 	demo.plan.gap_ns = a.quick ? 300000000 : 500000000;
 	demo.folder = a.folder;
+	demo.switches = a.switches;
 	demo_catch_signals();
 	int result = file_folder(a.folder, error, sizeof(error)) ||
 				     choose_file(&demo, &a, error, sizeof(error)) ||

@@ -102,7 +102,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_FABRIC:
 		if (!weft_lab_switches_find(arg, &a->up.switches))
-			argp_error(state, "--fabric %s: wants kernel, soft or xdp", arg);
+			argp_error(state, "--fabric %s: wants soft, kernel or xdp", arg);
 		return 0;
 	case OPTION_JSON:
 		a->json = true;
@@ -139,7 +139,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static const struct argp_option up_options[] = {
 	{ "name", 'n', "NAME", 0, "what to call it (default: the fabric's name)", 0 },
 	{ "rate", 'r', "RATE", 0, "rate of every link, 1Gb/s, or none (default: the file's)", 0 },
-	{ "fabric", OPTION_FABRIC, "KIND", 0, "who forwards: kernel (default), soft or xdp", 0 },
+	{ "fabric", OPTION_FABRIC, "KIND", 0, "who forwards: soft (default), kernel or xdp", 0 },
 	{ "offloads", OPTION_OFFLOADS, NULL, 0, "leave checksum and segmentation offload on", 0 },
 	{ 0 },
 };
@@ -469,8 +469,11 @@ static int status(int argc, char **argv)
 		printf("lab %s, keeper %d, %s switches, fabric %s\n", weft_lab_name(lab),
 			weft_lab_keeper_pid(lab), weft_lab_switches_name(weft_lab_switches(lab)),
 			weft_lab_fabric(lab));
+		if (weft_lab_switch_pid(lab))
+			printf("switches: process %d, %s\n", weft_lab_switch_pid(lab),
+				weft_lab_switch_dir(lab));
 		if (*weft_lab_trouble(lab))
-			printf("%sthe switches have ended%s: %s\n", term_on(&term, TERM_RED),
+			printf("switches: %sended%s, %s\n", term_on(&term, TERM_RED),
 				term_off(&term), weft_lab_trouble(lab));
 		print_faults(lab, &term);
 		if (a.sids)

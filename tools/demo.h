@@ -161,12 +161,17 @@ struct demo {
 	struct weft_lab *lab;
 	struct demo_plan plan;
 	const char *lab_name, *folder, *file;
+	enum weft_lab_switches switches;
 	uint64_t file_bytes, rate_bps; /* of each link */
 	uint32_t sender, receiver;     /* hosts */
 	uint64_t seed;
 	bool quiet;
 };
 
+#define DEMO_FABRIC_OPTION                                                                         \
+	{                                                                                          \
+		"fabric", 'f', "KIND", 0, "who forwards: soft (default) or kernel", 0              \
+	}
 /* A transport, as demo_run sees it.  All return 0, or -1 with run->error. */
 struct demo_driver {
 	int (*start)(struct demo *demo, struct demo_run *run);

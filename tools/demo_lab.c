@@ -77,7 +77,9 @@ int demo_lab_up(struct demo *demo, char *error, size_t error_bytes)
 	static char name[WEFT_TOPO_NAME_BYTES];
 	char path[4096];
 	int fds[2];
-	const struct weft_lab_options up = { .fabric = path, .name = name };
+	const struct weft_lab_options up = {
+		.fabric = path, .name = name, .switches = demo->switches
+	};
 
 	(void)snprintf(name, sizeof(name), "demo-%d", (int)getpid());
 	demo->lab_name = name;

@@ -216,14 +216,16 @@ json_t *report_json(const struct demo *demo, const struct demo_run runs[], unsig
 	for (unsigned r = 0; r < n; r++)
 		json_array_append_new(list, run_json(demo, &runs[r]));
 	return json_pack(
-		"{s:i, s:s, s:I, s:o, s:{s:s, s:i, s:i, s:i, s:i, s:I, s:i}, s:{s:s, s:I}, "
+		"{s:i, s:s, s:I, s:o, s:{s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i}, s:{s:s, s:I}, "
 		"s:o, s:o}",
 		"weft_demo", 1, "version", WEFT_VERSION, "unix_s",
 		(json_int_t)(weft_clock_unix_ns() / 1000000000), "machine", page_machine(),
-		"fabric", "name", s->name, "planes", (int)s->planes, "t0s", (int)s->t0s, "t1s",
-		(int)s->t1s, "hosts", (int)s->hosts, "link_bps", (json_int_t)demo->rate_bps, "mtu",
-		(int)s->mtu_bytes, "file", "path", demo->file, "bytes",
-		(json_int_t)demo->file_bytes, "plan", plan_json(&demo->plan), "runs", list);
+		"fabric", "name", s->name, "switches",
+		weft_lab_switches_name(weft_lab_switches(demo->lab)), "planes", (int)s->planes,
+		"t0s", (int)s->t0s, "t1s", (int)s->t1s, "hosts", (int)s->hosts, "link_bps",
+		(json_int_t)demo->rate_bps, "mtu", (int)s->mtu_bytes, "file", "path", demo->file,
+		"bytes", (json_int_t)demo->file_bytes, "plan", plan_json(&demo->plan), "runs",
+		list);
 }
 
 int report_write(const struct demo *demo, json_t *json, char *error, size_t error_bytes)

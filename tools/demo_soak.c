@@ -28,6 +28,7 @@
 #define LOOK_US 2000
 
 struct soak_args {
+	enum weft_lab_switches switches;
 	const char *folder;
 	uint64_t seed, mib;
 	unsigned runs;
@@ -43,6 +44,7 @@ static const struct argp_option options[] = {
 	{ "seed", 's', "S", 0, "of the first run; each next one has the next (default: 1)", 0 },
 	{ "mib", 'm', "MIB", 0, "size of the file (default: 128)", 0 },
 	{ "out", 'd', "FOLDER", 0, "where file and copy go (default: build/demo)", 0 },
+	DEMO_FABRIC_OPTION,
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -65,6 +67,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->mib = value;
 		if (!value || value > MIB_MAX)
 			argp_error(state, "--mib %s: wants 1 to %d", arg, MIB_MAX);
+		return 0;
+	case 'f':
+		if (!weft_lab_switches_find(arg, &a->switches))
+			argp_error(state, "--fabric %s: wants soft, kernel or xdp", arg);
 		return 0;
 	case 'd':
 		a->folder = arg;
@@ -247,6 +253,7 @@ int demo_soak(int argc, char **argv)
 		return EXIT_USAGE;
 	term_open(&term, stdout);
 	demo.folder = a.folder;
+	demo.switches = a.switches;
 	demo.file = path;
 	demo.file_bytes = a.mib << 20;
 	(void)snprintf(path, sizeof(path), "%s/soak-input", a.folder);

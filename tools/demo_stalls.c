@@ -19,9 +19,10 @@
 
 #define RUNS_MAX 1000
 #define SPEED_MBPS 120
-#define GOOD_SHARE 1.0
+#define GOOD_SHARE 1.1 /* bytes: the copy begins before the clock of the plan does */
 
 struct stalls_args {
+	enum weft_lab_switches switches;
 	const char *folder;
 	unsigned runs;
 	bool json;
@@ -37,6 +38,7 @@ static const struct argp_option options[] = {
 	{ "runs", 'n', "N", 0, "how many times each (default: 10)", 0 },
 	{ "out", 'd', "FOLDER", 0, "where file and copy go (default: build/demo)", 0 },
 	{ "json", 'j', NULL, 0, "the numbers of each death, for programs", 0 },
+	DEMO_FABRIC_OPTION,
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -50,6 +52,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->runs = (unsigned)strtoul(arg, &end, 10);
 		if (*end || !a->runs || a->runs > RUNS_MAX)
 			argp_error(state, "--runs %s: wants 1 to %d", arg, RUNS_MAX);
+		return 0;
+	case 'f':
+		if (!weft_lab_switches_find(arg, &a->switches))
+			argp_error(state, "--fabric %s: wants soft, kernel or xdp", arg);
 		return 0;
 	case 'd':
 		a->folder = arg;
@@ -203,6 +209,7 @@ int demo_stalls(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	term_open(&term, stdout);
+	demo.switches = a.switches;
 	plan_all(&demo.plan, true);
 	demo.plan.lead_ns = 500000000;
 	demo.plan.hold_ns = 250000000;

@@ -32,10 +32,10 @@ struct weft_lab;
 
 /* Who forwards.  The fabric file, the faults and the counters are the same for all. */
 enum weft_lab_switches {
-	WEFT_LAB_SWITCHES_DEFAULT,
-	WEFT_LAB_SWITCHES_KERNEL, /* a namespace per switch, seg6local routes */
-	WEFT_LAB_SWITCHES_SOFT,   /* all switches in one process: <weft/switchd.h> */
-	WEFT_LAB_SWITCHES_XDP,    /* a namespace per switch, our XDP program on its ports */
+	WEFT_LAB_SWITCHES_DEFAULT, /* soft; kernel where offloads are to be left on */
+	WEFT_LAB_SWITCHES_KERNEL,  /* a namespace per switch, seg6local routes */
+	WEFT_LAB_SWITCHES_SOFT,    /* all switches in one process: <weft/switchd.h> */
+	WEFT_LAB_SWITCHES_XDP,     /* a namespace per switch, our XDP program on its ports */
 	WEFT_LAB_SWITCHES_COUNT,
 };
 const char *weft_lab_switches_name(enum weft_lab_switches switches); /* "kernel" */
@@ -65,6 +65,7 @@ const char *weft_lab_fabric(const struct weft_lab *lab); /* path of the lab's co
 const struct weft_topo *weft_lab_topo(const struct weft_lab *lab);
 enum weft_lab_switches weft_lab_switches(const struct weft_lab *lab); /* never DEFAULT */
 int weft_lab_switch_pid(const struct weft_lab *lab); /* of soft switches; 0: they have ended */
+const char *weft_lab_switch_dir(const struct weft_lab *lab); /* see <weft/switchd.h>; NULL: none */
 /* What was wrong with the lab when it was opened, in one line; "": nothing. */
 const char *weft_lab_trouble(const struct weft_lab *lab);
 int weft_lab_keeper_pid(const struct weft_lab *lab);

@@ -30,7 +30,7 @@ struct weft_lab {
 	struct weft_topo *topo;
 	char name[WEFT_TOPO_NAME_BYTES];
 	char fabric[STATE_PATH_BYTES];
-	char trouble[ERROR_BYTES];
+	char trouble[ERROR_BYTES], switch_dir[STATE_PATH_BYTES];
 };
 
 static int fail(char *error, size_t error_bytes, const char *what, const char *why)
@@ -241,7 +241,8 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 	}
 	lab->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (!state_path(address.sun_path, lab->name, "sock") ||
-		!state_path(lab->fabric, lab->name, "fabric.yaml") || lab->fd < 0 ||
+		!state_path(lab->fabric, lab->name, "fabric.yaml") ||
+		!state_path(lab->switch_dir, lab->name, "switch") || lab->fd < 0 ||
 		connect(lab->fd, (struct sockaddr *)&address, sizeof(address))) {
 		fail(error, error_bytes, address.sun_path, strerror(errno));
 		goto failed;
@@ -315,6 +316,11 @@ int weft_lab_switch_pid(const struct weft_lab *lab)
 	return lab->switch_pid;
 }
 
+const char *weft_lab_switch_dir(const struct weft_lab *lab)
+{
+	return lab->switches == WEFT_LAB_SWITCHES_SOFT ? lab->switch_dir : NULL;
+}
+
 const char *weft_lab_trouble(const struct weft_lab *lab)
 {
 	return lab->trouble;
@@ -323,11 +329,9 @@ const char *weft_lab_trouble(const struct weft_lab *lab)
 /* Where programs inside find the switches; with others, that is nowhere but on their wires. */
 static bool export_switch(const struct weft_lab *lab)
 {
-	char path[STATE_PATH_BYTES];
+	const char *dir = weft_lab_switch_dir(lab);
 
-	if (lab->switches != WEFT_LAB_SWITCHES_SOFT)
-		return !unsetenv("WEFT_SWITCH");
-	return state_path(path, lab->name, "switch") && !setenv("WEFT_SWITCH", path, 1);
+	return dir ? !setenv("WEFT_SWITCH", dir, 1) : !unsetenv("WEFT_SWITCH");
 }
 
 /* A process cannot enter the user namespace that it is in; that is no failure. */

@@ -218,7 +218,7 @@ static void reply_enter(struct keeper *k, int client, uint32_t node, struct lab_
 		reply->result = -1;
 		(void)snprintf(reply->text, sizeof(reply->text),
 			node < k->world.n_nodes
-				? "soft switches have no network of their own; `weft switch` "
+				? "soft switches have no network of their own, `weft switch` "
 				  "shows what they do"
 				: "no node number %u",
 			node);

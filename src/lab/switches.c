@@ -35,5 +35,7 @@ bool weft_lab_switches_find(const char *name, enum weft_lab_switches *switches)
 
 enum weft_lab_switches switches_choose(const struct weft_lab_options *options)
 {
-	return options->switches ? options->switches : WEFT_LAB_SWITCHES_KERNEL;
+	if (options->switches)
+		return options->switches;
+	return options->offloads ? WEFT_LAB_SWITCHES_KERNEL : WEFT_LAB_SWITCHES_SOFT;
 }

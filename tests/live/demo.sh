@@ -1,24 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# demo.sh: `weft demo --quick` copies right, tells the truth about it, and leaves nothing behind.
+# demo.sh soft|kernel: `weft demo --quick` copies right, tells the truth about it, and leaves
+# nothing behind.
 #
 #   h0 ==8 planes, faults in plane 0== h2     by Weft; then MPTCP and TCP for the same time
 set -eu
-weft=$WEFT_BUILD/weft
+weft=$WEFT_BUILD/weft kind=$1
 unshare -n true 2>/dev/null || unshare -Urn true 2>/dev/null || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 only=()
 [ -e /proc/sys/net/mptcp/enabled ] || only=(--only weft --only tcp)
 
-"$weft" demo --quick --out "$folder" "${only[@]}"
+"$weft" demo --quick --fabric "$kind" --out "$folder" "${only[@]}"
 
-python3 - "$folder" <<'PY'
+python3 - "$folder" "$kind" <<'PY'
 import json, sys
 from html.parser import HTMLParser
 
 folder = sys.argv[1]
 report = json.load(open(folder + "/report.json"))
+assert report["fabric"]["switches"] == sys.argv[2]
 runs = {run["transport"]: run for run in report["runs"]}
 weft = runs["Weft"]
 assert weft["ok"] and weft["wrong_bytes"] == 0 and len(weft["sha256"]) == 64, weft["error"]
@@ -55,6 +57,7 @@ PY
 [ ! -e "$folder/received/copy" ]
 [ -z "$("$weft" lab list | grep '^demo-')" ] || { echo "a lab is left"; exit 1; }
 
+[ "$kind" = soft ] || exit 0
 # An interrupted demo says so, fails, and leaves nothing either.
 "$weft" demo --quick --out "$folder" --only tcp >/dev/null 2>"$folder/err" &
 demo=$!

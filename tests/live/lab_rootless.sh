@@ -4,7 +4,8 @@
 #
 #   nobody -- weft --> keeper (root of its user namespace) --> lab8
 #
-# The tests of lab's sources are run as nobody too: packets over every path, every fault.
+# The tests of lab's sources are run as nobody too: packets over every path, every fault, for each
+# kind of switch.
 set -u
 [ "$(id -u)" = 0 ] || exit 77
 nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
@@ -36,7 +37,7 @@ as ./weft lab fault undo all || fault "undo all"
 [ "$(as ./weft lab status | grep -c LOST)" = 0 ] || fault "carriers are not back"
 as ./weft lab down || fault "down"
 [ -z "$(ls -A run)" ] || fault "state is left"
-for test in request world fault loss keeper client; do
+for test in request world fault loss soft soft_ask keeper client twin; do
 	as "./unit_lab_$test" >out 2>&1 || { fault "unit_lab_$test:"; cat out; }
 done
 exit $faults

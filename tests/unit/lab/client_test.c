@@ -18,7 +18,9 @@ static void use_folder(const char *text)
 
 static struct weft_lab *bring_up(void)
 {
-	struct weft_lab_options options = { .fabric = file, .rate_bps = WEFT_LAB_RATE_NONE };
+	struct weft_lab_options options = {
+		.fabric = file, .rate_bps = WEFT_LAB_RATE_NONE, .switches = WEFT_LAB_SWITCHES_KERNEL
+	};
 	struct weft_lab *lab = NULL;
 
 	if (weft_lab_up(&options, error, sizeof(error)) ||
@@ -222,6 +224,7 @@ TEST(weft_lab_enter__tells_where_soft_switches_are)
 	struct weft_lab *lab = bring_up_soft();
 	CHECK_EQ(weft_lab_switches(lab), WEFT_LAB_SWITCHES_SOFT);
 	CHECK(weft_lab_switch_pid(lab) > 0);
+	CHECK(!access(weft_lab_switch_dir(lab), R_OK));
 	CHECK_STR(weft_lab_trouble(lab), "");
 	CHECK(is_switch_told(lab, 1));
 	CHECK_EQ(weft_lab_enter(lab, 4, error, sizeof(error)), -1);
@@ -239,6 +242,7 @@ TEST(weft_lab_enter__forgets_soft_switches_elsewhere)
 	struct weft_lab *lab = bring_up();
 	CHECK(!is_switch_told(lab, 1));
 	CHECK_EQ(weft_lab_switch_pid(lab), 0);
+	CHECK(!weft_lab_switch_dir(lab));
 	CHECK(!weft_lab_down(lab, error, sizeof(error)));
 	weft_lab_close(lab);
 	clear_folder();

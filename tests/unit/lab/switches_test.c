@@ -30,5 +30,7 @@ TEST(choose__takes_what_was_asked_for)
 
 	CHECK_EQ(switches_choose(&options), WEFT_LAB_SWITCHES_XDP);
 	options.switches = WEFT_LAB_SWITCHES_DEFAULT;
+	CHECK_EQ(switches_choose(&options), WEFT_LAB_SWITCHES_SOFT);
+	options.offloads = true; /* which soft switches cannot do */
 	CHECK_EQ(switches_choose(&options), WEFT_LAB_SWITCHES_KERNEL);
 }
