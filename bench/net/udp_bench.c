@@ -8,7 +8,7 @@
  * after the other, in rounds; CPU seconds of both processes and of the kernel's softirq threads
  * are added up.  "udp" is the floor: sendmmsg and recvmmsg by 32 with a credit every 32 packets and
  * nothing else, received straight into place.  Medians over the rounds; the machine drifts, so only
- * ratios within a run mean anything.  Usage: udp_bench [MIB [ROUNDS [CONTENDER]]]
+ * ratios within a run mean anything.  Usage: udp_bench [MIB [ROUNDS [CONTENDER...]]]
  */
 #include <weft/session.h>
 
@@ -241,7 +241,7 @@ static void mptcp_receive(void)
 
 /* ---- Weft ---- */
 
-static struct weft_live *open_live(int end, bool checksum)
+static struct weft_live *open_live(int end, const char *via, bool checksum)
 {
 	static struct weft_live_config config;
 	struct weft_live *live;
@@ -251,6 +251,7 @@ static struct weft_live *open_live(int end, bool checksum)
 	config.planes = addr_text[end];
 	config.mtu_bytes = PKT;
 	config.no_checksum = !checksum;
+	config.via = via;
 	if (weft_live_open(&live, &config, error, sizeof(error))) {
 		fprintf(stderr, "udp_bench: %s\n", error);
 		_exit(1);
@@ -276,9 +277,9 @@ static void report_port(struct weft_live *live, const char *who)
 			(unsigned long long)c->tx_rtx_pkts, (unsigned long long)c->timeouts);
 }
 
-static void weft_send(bool checksum)
+static void weft_send(const char *via, bool checksum)
 {
-	struct weft_live *live = open_live(0, checksum);
+	struct weft_live *live = open_live(0, via, checksum);
 	struct weft_session session;
 	struct weft_done done[16];
 	uint64_t posted = 0, completed = 0, n = total_bytes / MESSAGE;
@@ -318,9 +319,9 @@ static void weft_send(bool checksum)
 	report_port(live, "send");
 }
 
-static void weft_receive(bool checksum)
+static void weft_receive(const char *via, bool checksum)
 {
-	struct weft_live *live = open_live(1, checksum);
+	struct weft_live *live = open_live(1, via, checksum);
 	struct weft_session session;
 	struct weft_meeting *meeting;
 	char error[256];
@@ -346,25 +347,19 @@ static void weft_receive(bool checksum)
 	report_port(live, "recv");
 }
 
-static void weft_plain_send(void)
-{
-	weft_send(false);
-}
-
-static void weft_plain_receive(void)
-{
-	weft_receive(false);
-}
-
-static void weft_sum_send(void)
-{
-	weft_send(true);
-}
-
-static void weft_sum_receive(void)
-{
-	weft_receive(true);
-}
+#define WEFT_CONTENDER(name, via, checksum)                                                        \
+	static void name##_send(void)                                                              \
+	{                                                                                          \
+		weft_send(via, checksum);                                                          \
+	}                                                                                          \
+	static void name##_receive(void)                                                           \
+	{                                                                                          \
+		weft_receive(via, checksum);                                                       \
+	}
+WEFT_CONTENDER(weft_udp, "udp", false)
+WEFT_CONTENDER(weft_sum, "udp", true)
+WEFT_CONTENDER(weft_afpacket, "afpacket", false)
+WEFT_CONTENDER(weft_afxdp, "afxdp", false)
 
 /* ---- UCX over TCP, by its own benchmark: messages of 16 MiB ---- */
 
@@ -409,9 +404,11 @@ static const struct contender {
 	unsigned head_start_us; /* for the receiver */
 } contenders[] = {
 	{ "udp", udp_send, udp_receive, 0, 20000 },
-	{ "weft", weft_plain_send, weft_plain_receive, 0, 20000 },
-	{ "udp, checksums", udp_sum_send, udp_sum_receive, 2, 20000 },
-	{ "weft, checksums", weft_sum_send, weft_sum_receive, 2, 20000 },
+	{ "weft", weft_udp_send, weft_udp_receive, 0, 20000 },
+	{ "weft afpacket", weft_afpacket_send, weft_afpacket_receive, 1, 50000 },
+	{ "weft afxdp", weft_afxdp_send, weft_afxdp_receive, 1, 50000 },
+	{ "udp, checksums", udp_sum_send, udp_sum_receive, 4, 20000 },
+	{ "weft, checksums", weft_sum_send, weft_sum_receive, 4, 20000 },
 	{ "tcp", tcp_send, tcp_receive, 0, 20000 },
 	{ "mptcp", mptcp_send, mptcp_receive, 0, 20000 },
 	{ "ucx tcp", ucx_send, ucx_receive, 0,
@@ -545,12 +542,20 @@ static double calibrate_ns(void)
 	return (double)(weft_clock_now(NULL) - from) / 20000;
 }
 
+/* All contenders, or those named from the third argument on. */
+static bool is_wanted(const char *name, int argc, char **argv)
+{
+	for (int i = 3; i < argc; i++)
+		if (!strcmp(argv[i], name))
+			return true;
+	return argc <= 3;
+}
+
 int main(int argc, char **argv)
 {
 	static struct sample samples[WEFT_COUNT(contenders)][ROUNDS_MAX];
 	static double floor_cpu[WEFT_COUNT(contenders)][ROUNDS_MAX];
 	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 3;
-	const char *only = argc > 3 ? argv[3] : NULL;
 
 	if (argc > 1)
 		total_bytes = strtoull(argv[1], NULL, 10) << 20;
@@ -566,7 +571,7 @@ int main(int argc, char **argv)
 
 	for (int r = 0; r < rounds; r++)
 		for (size_t i = 0; i < n; i++)
-			if (!only || !strcmp(only, contenders[i].name))
+			if (is_wanted(contenders[i].name, argc, argv))
 				samples[i][r] = run_one(&contenders[i], netns);
 	double gib = (double)total_bytes / (1u << 30);
 
@@ -576,7 +581,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++) {
 		double wall[ROUNDS_MAX], cpu[ROUNDS_MAX];
 
-		if (only && strcmp(only, contenders[i].name))
+		if (!is_wanted(contenders[i].name, argc, argv))
 			continue;
 		for (int r = 0; r < rounds; r++) {
 			wall[r] = samples[i][r].wall_s;
