@@ -164,17 +164,16 @@ int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_confi
 	char *error, size_t error_bytes);
 uint16_t weft_shm_port_number(const struct weft_port *port); /* UDP port, of both kinds */
 /* As weft_udp_peer_add(); addresses are the peers' own, `dst` the carrier. */
-int weft_shm_port_peer_add(
-	struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+int weft_shm_port_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 void weft_shm_port_peer_drop(struct weft_port *port, uint32_t peer);
 
-/* ---- port/afpacket: whole Ethernet frames ---- */
+/* ---- port/afpacket, port/afxdp: whole Ethernet frames ---- */
 
 /*
  * Around the kernel's IP: the outer header of SRv6 is ours, so that its marks (ECN, trimming) are
- * seen, and much of port/udp's CPU time is saved.  Needs CAP_NET_RAW and CAP_NET_ADMIN in the
- * network namespace of the interfaces.  Whatever is changed there is undone by the kernel when the
- * process ends, also by kill -9.
+ * seen, and much of port/udp's CPU time is saved.  Both need CAP_NET_RAW and CAP_NET_ADMIN in
+ * the network namespace of the interfaces, afxdp also CAP_BPF and CAP_IPC_LOCK.  Whatever is
+ * changed there is undone by the kernel when the process ends, also by kill -9.
  *
  * A plane's interface is the one that has its address, or whose routes send with it.  Next hops
  * come from the kernel's routes and neighbours.  IPv6 only, no VLAN tags; an endpoint has one UDP
@@ -196,6 +195,13 @@ struct weft_eth_config {
  */
 int weft_afpacket_open(struct weft_port **port, const struct weft_eth_config *config, char *error,
 	size_t error_bytes);
+/*
+ * AF_XDP sockets, copy mode, and a program on the interface that passes on what is not ours.  One
+ * of them per interface; goes around queueing disciplines, so it refuses interfaces that shape.
+ */
+int weft_afxdp_open(struct weft_port **port, const struct weft_eth_config *config, char *error,
+	size_t error_bytes);
+
 uint16_t weft_eth_number(const struct weft_port *port); /* the UDP port that came out of it */
 /* As for port/udp.  src_port[] counts with USID only; one peer per address otherwise. */
 int weft_eth_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <libmnl/libmnl.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -170,6 +171,52 @@ unsigned carrier_find(const uint8_t addr[16])
 	r->rtm_family = AF_INET6;
 	(void)dump(message, buffer, take_route, &search);
 	return search.ifindex ? search.ifindex : find_address(addr, true);
+}
+
+struct discipline {
+	unsigned ifindex;
+	char *name; /* of 16 */
+};
+
+static int take_kind(const struct nlattr *attr, void *data)
+{
+	const struct discipline *find = data;
+
+	if (mnl_attr_get_type(attr) == TCA_KIND &&
+		mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
+		snprintf(find->name, 16, "%s", mnl_attr_get_str(attr));
+	return MNL_CB_OK;
+}
+
+static int take_discipline(const struct nlmsghdr *message, void *data)
+{
+	const struct tcmsg *tc = mnl_nlmsg_get_payload(message);
+	const struct discipline *find = data;
+
+	if (message->nlmsg_type == RTM_NEWQDISC && (unsigned)tc->tcm_ifindex == find->ifindex &&
+		tc->tcm_parent == TC_H_ROOT)
+		(void)mnl_attr_parse(message, sizeof(*tc), take_kind, data);
+	return MNL_CB_OK;
+}
+
+bool carrier_shaper(unsigned ifindex, char name[16])
+{
+	static const char *const plain[] = { "", "noqueue", "mq", "fq", "fq_codel", "pfifo",
+		"bfifo", "pfifo_fast" };
+	struct discipline find = { .ifindex = ifindex, .name = name };
+	char buffer[READ_BYTES];
+	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
+	struct tcmsg *tc = mnl_nlmsg_put_extra_header(message, sizeof(*tc));
+
+	name[0] = 0;
+	message->nlmsg_type = RTM_GETQDISC;
+	tc->tcm_family = AF_UNSPEC;
+	tc->tcm_ifindex = (int)ifindex;
+	(void)dump(message, buffer, take_discipline, &find);
+	for (size_t i = 0; i < WEFT_COUNT(plain); i++)
+		if (!strcmp(name, plain[i]))
+			return false;
+	return true;
 }
 
 struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *error, size_t bytes)

@@ -114,6 +114,16 @@ static int open_afpacket_srv6(struct weft_live *live, char *error, size_t error_
 	return open_eth(live, weft_afpacket_open, WEFT_ENCAP_SRV6, error, error_bytes);
 }
 
+static int open_afxdp(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_eth(live, weft_afxdp_open, WEFT_ENCAP_USID, error, error_bytes);
+}
+
+static int open_afxdp_srv6(struct weft_live *live, char *error, size_t error_bytes)
+{
+	return open_eth(live, weft_afxdp_open, WEFT_ENCAP_SRV6, error, error_bytes);
+}
+
 /* Behind an outer header the destination is the peer's own address, not what a carrier leaves. */
 static int add_srv6_peer(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr)
 {
@@ -140,6 +150,8 @@ static const struct live_port_kind kinds[] = {
 	{ "afpacket", SOCKETS_RTT_NS, false, open_afpacket, weft_eth_peer_add, weft_eth_peer_drop },
 	{ "afpacket-srv6", SOCKETS_RTT_NS, false, open_afpacket_srv6, add_srv6_peer,
 		weft_eth_peer_drop },
+	{ "afxdp", SOCKETS_RTT_NS, false, open_afxdp, weft_eth_peer_add, weft_eth_peer_drop },
+	{ "afxdp-srv6", SOCKETS_RTT_NS, false, open_afxdp_srv6, add_srv6_peer, weft_eth_peer_drop },
 	{ "shm", RINGS_RTT_NS, false, open_shm_near, weft_shm_port_peer_add,
 		weft_shm_port_peer_drop },
 	{ "shm-far", RINGS_RTT_NS, true, open_shm_far, weft_shm_port_peer_add,

@@ -102,3 +102,21 @@ TEST(carrier_find__knows_whose_address_it_is_and_who_sends_with_it)
 	CHECK_EQ(carrier_find(nobodys), 0);
 	shell("ip link del f0; ip addr del fd00::5/128 dev lo; ip addr del fd00::6/128 dev lo");
 }
+
+TEST(carrier_shaper__names_disciplines_that_do_more_than_queue)
+{
+	char name[16];
+
+	netns_enter();
+	if (!shell("ip link add s0 index 511 type veth peer name t0 index 612"))
+		SKIP("no veth here");
+	CHECK(!carrier_shaper(511, name));
+	shell("tc qdisc add dev s0 root pfifo");
+	CHECK(!carrier_shaper(511, name));
+	CHECK_STR(name, "pfifo");
+	shell("tc qdisc replace dev s0 root tbf rate 1mbit burst 10k limit 10000");
+	CHECK(carrier_shaper(511, name));
+	CHECK_STR(name, "tbf");
+	CHECK(!carrier_shaper(612, name)); /* the other end */
+	shell("ip link del s0");
+}

@@ -292,7 +292,7 @@ static inline void ether_case_beside_the_kernel(ether_open_fn *open)
 	b->ops->close(b);
 }
 
-/* One frame of port a as it crosses cable 0. */
+/* One frame of port a, an afpacket one (AF_XDP goes past taps), as it crosses cable 0. */
 static inline size_t ether_catch(struct weft_port *a, uint32_t peer, uint8_t *frame, size_t room)
 {
 	struct weft_pkt out = ether_data(peer, 0, 42);
@@ -310,7 +310,7 @@ static inline size_t ether_catch(struct weft_port *a, uint32_t peer, uint8_t *fr
 
 static inline void ether_case_marks(ether_open_fn *open)
 {
-	struct weft_port *a = ether_open(open, 0, WEFT_ENCAP_SRV6);
+	struct weft_port *a = ether_open(weft_afpacket_open, 0, WEFT_ENCAP_SRV6);
 	struct weft_port *b = ether_open(open, 1, WEFT_ENCAP_SRV6);
 	static uint8_t frame[8192];
 	struct weft_dscp dscp = WEFT_DSCP_DEFAULT;
@@ -341,7 +341,8 @@ static inline void ether_case_marks(ether_open_fn *open)
 /* Whatever comes by the cable: what is accepted is what was sent, all else is counted. */
 static inline void ether_case_hostile(ether_open_fn *open, uint8_t kind)
 {
-	struct weft_port *a = ether_open(open, 0, kind), *b = ether_open(open, 1, kind);
+	struct weft_port *a = ether_open(weft_afpacket_open, 0, kind);
+	struct weft_port *b = ether_open(open, 1, kind);
 	static uint8_t frame[8192], forged[8192];
 	struct weft_pkt in[64];
 	struct weft_rng rng;
