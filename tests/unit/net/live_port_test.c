@@ -21,6 +21,7 @@ TEST(live_port_find__asks_the_caller_first_and_the_environment_then)
 		{ NULL, NULL, NULL, NULL, "/d", "shm" },
 		{ "afpacket-srv6", NULL, NULL, NULL, NULL, "afpacket-srv6" },
 		{ NULL, NULL, NULL, "afpacket", NULL, "afpacket" },
+		{ "afxdp", NULL, NULL, NULL, NULL, "afxdp" },
 		{ NULL, NULL, NULL, NULL, "", "udp" },
 		{ NULL, NULL, "::1", NULL, "/d", "udp" }, /* plain addresses: no fabric file */
 		{ NULL, NULL, NULL, "udp", "/d", "udp" },
