@@ -229,6 +229,8 @@ size_t weft_rack_take(struct weft_rack *rack, struct weft_rack_out out[], size_t
 		rack->n_outs--;
 		rack->n_inside--;
 	}
+	if (!rack->n_outs)
+		rack->outs_first = 0; /* the lines that are in the cache */
 	return taken;
 }
 

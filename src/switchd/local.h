@@ -55,6 +55,8 @@ uint16_t packet_udp_port(const uint8_t *ip, size_t bytes);
 
 /* ---- nic.c: the programs of hosts, by shared memory ---- */
 
+#define RING_ENTRIES 2048u /* 5 ms at 13 Gb/s: a process may have to wait for its turn */
+
 struct process {              /* of a host; has attached, and holds one UDP port of its NIC */
 	struct process *next; /* of the same host */
 	struct weft_shm_link *link;

@@ -23,7 +23,7 @@
 
 #define WINDOW_NS 1000000u /* over which traffic is judged */
 #define BULK_PACKETS 24u   /* in a window, from which on we gather */
-#define GATHER_NS_MIN 20000u
+#define GATHER_NS_MIN 50000u
 #define GATHER_NS_MAX 100000u
 #define AWAKE_NS 15000u /* what is nearer is not slept for */
 #define SLEEP_NS_MAX 500000000u
@@ -155,12 +155,12 @@ static void judge_traffic(struct weft_switchd *sw, uint64_t now_ns, size_t moved
 	if (now_ns - sw->window_ns < WINDOW_NS)
 		return;
 	uint64_t windows = (now_ns - sw->window_ns) / WINDOW_NS;
-	uint64_t quarter_rtt_ns = sw->shape->base_rtt_ns / 4;
+	uint64_t half_rtt_ns = sw->shape->base_rtt_ns / 2;
 
 	sw->gather_ns = sw->window_moved < windows * BULK_PACKETS ? 0
-			: quarter_rtt_ns < GATHER_NS_MIN          ? GATHER_NS_MIN
-			: quarter_rtt_ns > GATHER_NS_MAX          ? GATHER_NS_MAX
-								  : quarter_rtt_ns;
+			: half_rtt_ns < GATHER_NS_MIN             ? GATHER_NS_MIN
+			: half_rtt_ns > GATHER_NS_MAX             ? GATHER_NS_MAX
+								  : half_rtt_ns;
 	sw->window_ns = now_ns;
 	sw->window_moved = 0;
 }

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RING_ENTRIES 512u
 #define LENT_MIN 64u
 #define LENT_PER_PLANE 16u
 #define HELD_MAX (2u * RING_ENTRIES)

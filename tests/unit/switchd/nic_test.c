@@ -156,23 +156,23 @@ TEST(nic_deliver__goes_by_the_port_and_counts_the_rest)
 
 TEST(nic_deliver__drops_for_who_does_not_read)
 {
-	struct weft_shm_desc d[512];
-	unsigned sent = 0;
+	static struct weft_shm_desc d[RING_ENTRIES];
+	unsigned sent = 0, want = RING_ENTRIES + 700;
 
 	begin();
-	for (unsigned i = 0; i < 8000 && sent < 1200; i++) {
+	for (unsigned i = 0; i < 4 * want && sent < want; i++) {
 		if (program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100))
 			sent++;
 		else
 			turns(sw, 1);
 	}
-	CHECK_EQ(sent, 1200);
+	CHECK_EQ(sent, want);
 	turns(sw, 20);
-	CHECK_EQ(sw->nic.of_host[BOB]->held, 512);
-	CHECK_EQ(sw->drops[EDGE_RX_FULL], 1200 - 512);
+	CHECK_EQ(sw->nic.of_host[BOB]->held, RING_ENTRIES);
+	CHECK_EQ(sw->drops[EDGE_RX_FULL], 700);
 	/* And goes on when he does. */
-	CHECK_EQ(weft_shm_take(bob.link, WEFT_SHM_RX, d, 512), 512);
-	program_done(&bob, d, 512);
+	CHECK_EQ(weft_shm_take(bob.link, WEFT_SHM_RX, d, RING_ENTRIES), RING_ENTRIES);
+	program_done(&bob, d, RING_ENTRIES);
 	turns(sw, 1);
 	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100));
 	CHECK_EQ(program_receive(&bob, sw, d, 1), 1);
