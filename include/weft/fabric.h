@@ -66,11 +66,15 @@ struct weft_frame {
 	uint32_t next; /* the switch's, while it holds the frame */
 };
 
-/* Where frames wait: one place for each that may do so at the same time. */
+/*
+ * Where frames wait: one place for each that may do so at the same time.  Places are touched only
+ * when that many frames really wait, so a pool that is far too large costs addresses, not memory.
+ */
 struct weft_frame_pool {
 	struct weft_frame *frames;
 	uint32_t n, used, used_max;
-	uint32_t free; /* first of the free places */
+	uint32_t free;  /* first of the places given back */
+	uint32_t fresh; /* this one and all behind it have never been used */
 };
 void weft_frame_pool_init(struct weft_frame_pool *pool, struct weft_frame frames[], uint32_t n);
 
@@ -167,6 +171,15 @@ bool weft_switch_prefix_add(struct weft_switch *sw, const uint8_t prefix[16], ui
  */
 enum weft_fabric_drop weft_switch_input(
 	struct weft_switch *sw, struct weft_frame *frame, uint64_t now_ps, uint32_t *port);
+/*
+ * weft_switch_input() in two steps, for callers that take what starts at the port before `now` in
+ * between, as exact depths want it.  _route: looks up and shifts; NONE: *port is set.  _queue:
+ * arrived is frame.route as it was before.
+ */
+enum weft_fabric_drop weft_switch_route(
+	struct weft_switch *sw, struct weft_frame *frame, uint32_t *port);
+enum weft_fabric_drop weft_switch_queue(struct weft_switch *sw, struct weft_frame *frame,
+	uint64_t arrived, uint64_t now_ps, uint32_t port);
 enum weft_fabric_drop weft_switch_input_bytes(struct weft_switch *sw, struct weft_frame *frame,
 	uint8_t *ip, size_t ip_bytes, uint64_t now_ps, uint32_t *port);
 

@@ -25,10 +25,26 @@
 
 void weft_frame_pool_init(struct weft_frame_pool *pool, struct weft_frame frames[], uint32_t n)
 {
-	*pool = (struct weft_frame_pool){ .frames = frames, .n = n };
-	for (uint32_t i = 0; i < n; i++)
-		frames[i].next = i + 1 < n ? i + 1 : FRAME_NONE;
-	pool->free = n ? 0 : FRAME_NONE;
+	*pool = (struct weft_frame_pool){ .frames = frames, .n = n, .free = FRAME_NONE };
+}
+
+static bool pool_is_empty(const struct weft_frame_pool *pool)
+{
+	return pool->used == pool->n;
+}
+
+/* A place given back is likely to be in the cache still. */
+static uint32_t pool_take(struct weft_frame_pool *pool)
+{
+	uint32_t index = pool->free;
+
+	if (WEFT_LIKELY(index != FRAME_NONE))
+		pool->free = pool->frames[index].next;
+	else
+		index = pool->fresh++;
+	pool->used++;
+	pool->used_max = WEFT_MAX(pool->used, pool->used_max);
+	return index;
 }
 
 static bool is_trimmed(const struct weft_frame *frame)
@@ -98,12 +114,9 @@ static void append(
 	struct weft_switch *sw, struct port *port, enum weft_queue queue, struct weft_frame *frame)
 {
 	struct weft_frame_pool *pool = sw->config.pool;
-	uint32_t index = pool->free;
+	uint32_t index = pool_take(pool);
 	struct weft_frame *slot = &pool->frames[index];
 
-	pool->free = slot->next;
-	pool->used++;
-	pool->used_max = WEFT_MAX(pool->used, pool->used_max);
 	frame->next = FRAME_NONE;
 	*slot = *frame;
 	if (port->bytes[queue])
@@ -168,7 +181,7 @@ enum weft_fabric_drop queue_admit(
 	const struct weft_port_profile *profile = &sw->config.profiles[port->profile];
 	enum weft_queue queue = queue_of(frame);
 
-	if (WEFT_UNLIKELY(sw->config.pool->free == FRAME_NONE))
+	if (WEFT_UNLIKELY(pool_is_empty(sw->config.pool)))
 		return drop(sw, index, queue, frame->bytes, WEFT_FABRIC_DROP_NO_BUFFER);
 	if (queue == WEFT_QUEUE_DATA) {
 		enum weft_fabric_drop why = judge_data(sw, index, profile, frame);

@@ -114,11 +114,11 @@ static void count_in(struct weft_switch *sw, const struct weft_frame *frame, siz
 	counters->in_octets += bytes;
 }
 
-/* route: as it was on arrival. */
-static enum weft_fabric_drop enqueue(struct weft_switch *sw, struct weft_frame *frame,
-	uint64_t route, uint64_t now_ps, uint32_t port)
+enum weft_fabric_drop weft_switch_queue(struct weft_switch *sw, struct weft_frame *frame,
+	uint64_t arrived, uint64_t now_ps, uint32_t port)
 {
-	if (WEFT_UNLIKELY(sw->n_faults) && fault_hits(sw, frame, route, port))
+	WEFT_ASSERT(port < sw->config.ports);
+	if (WEFT_UNLIKELY(sw->n_faults) && fault_hits(sw, frame, arrived, port))
 		return discard(sw, frame, WEFT_FABRIC_DROP_FAULT);
 	enum weft_fabric_drop why = queue_admit(sw, port, frame, now_ps);
 
@@ -126,11 +126,10 @@ static enum weft_fabric_drop enqueue(struct weft_switch *sw, struct weft_frame *
 	return why;
 }
 
-enum weft_fabric_drop weft_switch_input(
-	struct weft_switch *sw, struct weft_frame *frame, uint64_t now_ps, uint32_t *port)
+enum weft_fabric_drop weft_switch_route(
+	struct weft_switch *sw, struct weft_frame *frame, uint32_t *port)
 {
 	struct carrier carrier = { .high = frame->route };
-	uint64_t route = frame->route;
 	uint32_t out = 0;
 
 	WEFT_ASSERT(frame->in_port < sw->config.ports);
@@ -143,7 +142,19 @@ enum weft_fabric_drop weft_switch_input(
 	if (why)
 		return discard(sw, frame, why);
 	frame->route = carrier.high;
-	why = enqueue(sw, frame, route, now_ps, out);
+	*port = out;
+	return WEFT_FABRIC_DROP_NONE;
+}
+
+enum weft_fabric_drop weft_switch_input(
+	struct weft_switch *sw, struct weft_frame *frame, uint64_t now_ps, uint32_t *port)
+{
+	uint64_t arrived = frame->route;
+	uint32_t out = 0;
+	enum weft_fabric_drop why = weft_switch_route(sw, frame, &out);
+
+	if (!why)
+		why = weft_switch_queue(sw, frame, arrived, now_ps, out);
 	if (!why)
 		*port = out;
 	return why;
@@ -199,7 +210,7 @@ enum weft_fabric_drop weft_switch_input_bytes(struct weft_switch *sw, struct wef
 		return discard(sw, frame, why);
 	if (has_carrier)
 		frame->route = carrier.high;
-	why = enqueue(sw, frame, route, now_ps, out);
+	why = weft_switch_queue(sw, frame, route, now_ps, out);
 	if (why)
 		return why;
 	if (has_carrier)

@@ -277,3 +277,22 @@ TEST(queue_admit__survives_an_empty_pool)
 	CHECK_EQ(one_send(&one, one_frame(0, 64), 0), 0);
 	one_close(&one);
 }
+
+/* A pool may be far larger than memory: only places that frames really waited in are touched. */
+TEST(weft_frame_pool_init__touches_nothing)
+{
+	struct weft_departure departure;
+
+	memset(one.frames, 0xa5, sizeof(one.frames));
+	one_open(&one, NULL);
+	for (unsigned round = 0; round < 10; round++) {
+		for (unsigned i = 0; i < 5; i++)
+			CHECK_EQ(one_send(&one, one_frame(0, 64), round * 1000000), 0);
+		for (unsigned i = 0; i < 5; i++)
+			REQUIRE(weft_switch_take(one.sw, 0, (round + 1) * 1000000, &departure));
+	}
+	CHECK_EQ(one.pool.used_max, 5);
+	for (const uint8_t *at = (uint8_t *)&one.frames[5]; at < (uint8_t *)&one.frames[POOL]; at++)
+		REQUIRE(*at == 0xa5);
+	one_close(&one);
+}

@@ -257,3 +257,33 @@ TEST(weft_switch_input__decides_alike_in_both_forms)
 	one_close(&one);
 	one_close(&other);
 }
+
+/* In two steps the same comes out as in one; a fault sees the route that the frame came with. */
+TEST(weft_switch_route__and_queue_are_input_in_two_steps)
+{
+	one_open(&one, NULL);
+	for (unsigned faulty = 0; faulty < 2; faulty++) {
+		struct weft_frame whole = one_frame(3, 500), parts = one_frame(3, 500);
+		uint64_t arrived = parts.route;
+		uint32_t port = 99;
+
+		if (faulty)
+			REQUIRE(weft_switch_fault_add(one.sw,
+				&(struct weft_switch_fault){ .in_port = WEFT_SWITCH_ANY,
+					.out_port = 3,
+					.route = arrived,
+					.route_mask = ~UINT64_C(0),
+					.loss_ppm = 1000000 }));
+		enum weft_fabric_drop want = weft_switch_input(one.sw, &whole, 7, &port);
+
+		CHECK_EQ(weft_switch_route(one.sw, &parts, &port), 0);
+		CHECK_EQ(port, 3);
+		CHECK_EQ(weft_switch_queue(one.sw, &parts, arrived, 7, port), want);
+		CHECK_EQ(want, faulty ? WEFT_FABRIC_DROP_FAULT : WEFT_FABRIC_DROP_NONE);
+		CHECK_EQ(parts.route, whole.route);
+		CHECK_EQ(parts.hop_limit, whole.hop_limit);
+	}
+	CHECK_EQ(one.pool.used, 2);
+	weft_switch_fault_clear(one.sw);
+	one_close(&one);
+}
