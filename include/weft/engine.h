@@ -169,6 +169,8 @@ void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n
 size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
 		   uint32_t ports_free, uint64_t now);
 uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle */
+/* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
+bool weft_wants_output(const struct weft_endpoint *ep);
 
 /* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */
 int weft_post_write(struct weft_qp *qp, const struct weft_work *work);

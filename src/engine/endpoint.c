@@ -295,3 +295,8 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep)
 {
 	return ep->heap_n ? ep->key[ep->heap[0]] : WEFT_NEVER;
 }
+
+bool weft_wants_output(const struct weft_endpoint *ep)
+{
+	return ep->ready_head != ep->ready_tail || ep->answer_head != ep->answer_tail;
+}

@@ -27,3 +27,29 @@ TEST(weft_endpoint__moves_16_mib_over_8_planes)
 	CHECK_EQ(weft_stats(w.end[0])->tx_rtx_pkts, 0);
 	world_close(&w);
 }
+
+/* False must mean that asking is in vain; nothing but a post, a packet or a timer changes that. */
+TEST(weft_wants_output__is_false_only_where_nothing_would_come)
+{
+	struct world w = { .check = true };
+	struct weft_pkt pkt;
+	unsigned asked = 0, wanted = 0;
+
+	setup(&w, 16);
+	CHECK(!weft_wants_output(w.end[0]) && !weft_wants_output(w.end[1]));
+	world_write(&w, 0, 1, 0, 100 * 4096);
+	CHECK(weft_wants_output(w.end[0]));
+	for (; w.now < 10000000 && wanted < 50; asked++) {
+		for (int end = 0; end < 2; end++) {
+			bool wants = weft_wants_output(w.end[end]) ||
+				     weft_next_timeout(w.end[end]) <= w.now;
+
+			wanted += wants;
+			if (!wants)
+				CHECK_EQ(weft_output(w.end[end], &pkt, 1, UINT32_MAX, w.now), 0);
+		}
+		world_run_until(&w, w.now + 300);
+	}
+	CHECK(asked > wanted / 2);
+	world_close(&w);
+}
