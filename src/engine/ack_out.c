@@ -8,6 +8,12 @@
  * of their own (no CE, no RTX, no probe) are content with a SACK that is still queued: a burst
  * of 32 packets costs one.
  *
+ * One trigger is ours: a packet that asked (A bit) may have overtaken others, and the SACK that it
+ * got then shows holes; when the last of them closes without any other cause, it is answered once
+ * more.  The end of a message is where that happens, since its last packet is shorter and quicker
+ * than those before it; without the second answer its sender would wait for a tail probe
+ * (measured: 50 us instead of 70 for 2 MB over one 400 Gb/s plane, src/sim).
+ *
  * Which 64 PSNs to show: fresh news first (what no SACK has shown yet), together with as much
  * below the highest PSN as fits, so that each arrival is shown several times and a lost SACK
  * costs nothing.  While there are holes further down, every other SACK looks back at a stretch
@@ -90,12 +96,15 @@ static void add_sack(struct weft_qp *qp, const struct weft_pkt *pkt, bool plain,
 void ack_out_on_data(struct weft_qp *qp, const struct weft_pkt *pkt, bool fresh, uint64_t now)
 {
 	bool special = (pkt->mark & WEFT_MARK_CE) || (pkt->flags & WEFT_BTH_RTX);
+	bool closed = qp->rx_asked && !qp->rx_ooo;
 
+	if (pkt->flags & WEFT_BTH_ACK_REQ || closed)
+		qp->rx_asked = qp->rx_ooo != 0;
 	if (!fresh)
 		qp->rx_msn_told = qp->rx_msn - 1; /* it may have missed the transport ACK */
 	if (pkt->mark & WEFT_MARK_CE)
 		qp->ep->count.rx_ce++;
-	if (special || !fresh || pkt->flags & WEFT_BTH_ACK_REQ ||
+	if (special || !fresh || closed || pkt->flags & WEFT_BTH_ACK_REQ ||
 	    qp->rx_trigger >= qp->ep->config.sack_bytes)
 		add_sack(qp, pkt, !special, now);
 	else if (qp->rx_msn - qp->rx_msn_told >= ACK_MESSAGES)

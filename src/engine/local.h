@@ -134,6 +134,7 @@ struct weft_qp {
 	uint16_t wimm_rx;
 	uint8_t penalty_out;
 	bool rx_look_back;      /* next SACK looks back */
+	bool rx_asked;          /* a packet with the A bit came while others before it had not */
 	bool restore_out, dynamic_mpr, trim_nack_rx;
 
 	/* cold */

@@ -194,3 +194,33 @@ TEST(answer_add__a_full_queue_drops_and_counts)
 	CHECK_EQ(pkt.sack.cack_psn, weft_psn_add(0xffff00, w.config.answers + 4));
 	world_close(&w);
 }
+
+/* The short last packet of a message overtakes others: its SACK shows holes, and when the last of
+ * them closes its sender must hear of it, or it would wait for a tail probe.
+ */
+TEST(ack_out_on_data__answers_again_when_an_overtaken_packet_arrives)
+{
+	struct world w = { 0 };
+	struct weft_pkt sack = { 0 };
+
+	hand_open(&w, 16, 16);
+	data_in(&w, 0, 0, 0);
+	data_in(&w, 3, WEFT_BTH_ACK_REQ, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	CHECK_EQ(sack.sack.cack_psn, 0xffff00);
+	data_in(&w, 2, 0, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 0); /* there is one more */
+	data_in(&w, 1, 0, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	CHECK_EQ(sack.sack.cack_psn, 0xffff03);
+	/* Nobody has asked since. */
+	data_in(&w, 5, 0, 0);
+	data_in(&w, 4, 0, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 0);
+	/* Where nothing was overtaken one answer is enough. */
+	data_in(&w, 6, WEFT_BTH_ACK_REQ, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	data_in(&w, 7, 0, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 0);
+	world_close(&w);
+}

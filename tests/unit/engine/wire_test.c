@@ -66,7 +66,7 @@ static bool on_the_way(struct world *w, int from, struct weft_pkt *pkt)
 		return true;
 	if (data && weft_rng_chance(&w->rng, 1, 20))
 		mark |= WEFT_MARK_CE;
-	if (data && pkt->flags & WEFT_BTH_TS && weft_rng_chance(&w->rng, 1, 50)) {
+	if (data && pkt->flags & WEFT_BTH_TS && weft_rng_chance(&w->rng, 1, 25)) {
 		mark |= WEFT_MARK_TRIMMED;
 		seen.trims++;
 	}
