@@ -99,7 +99,7 @@ static void check_set(const struct weft_endpoint *ep, uint32_t index)
 	const struct pathset *set = &ep->sets[index];
 	uint32_t active = 0, users = 0;
 
-	for (uint32_t p = 0; p < WEFT_PORTS_MAX; p++) {
+	for (uint32_t p = 0; p < ep->config.ports; p++) {
 		check_plane(set, p);
 		active += set->plane[p].active;
 	}

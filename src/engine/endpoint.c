@@ -90,11 +90,13 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 	for (uint32_t i = 0; i < config->pathsets; i++) {
 		void *path = carve(c, config->paths_per_set * sizeof(struct path));
 		void *order = carve(c, config->paths_per_set * sizeof(uint16_t));
+		void *plane = carve(c, config->ports * sizeof(struct plane));
 
 		if (c->dry)
 			continue;
 		ep->sets[i].path = path;
 		ep->sets[i].order = order;
+		ep->sets[i].plane = plane;
 	}
 	return ep;
 }

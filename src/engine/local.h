@@ -213,7 +213,7 @@ struct pathset {
 	uint32_t rng; /* of the rotation alone: cheap, and not shared between sets */
 	struct path *path;
 	uint16_t *order;
-	struct plane plane[WEFT_PORTS_MAX];
+	struct plane *plane; /* one per port of the endpoint */
 };
 
 enum answer_kind { ANSWER_SACK, ANSWER_NACK, ANSWER_ACK, ANSWER_PROBE, ANSWER_EP };

@@ -21,11 +21,12 @@ static bool attr_is_sane(const struct weft_endpoint *ep, const struct weft_paths
 	return true;
 }
 
-static void fill_paths(struct pathset *set, const struct weft_pathset_attr *attr, uint64_t now)
+static void fill_paths(const struct weft_endpoint *ep, struct pathset *set,
+		       const struct weft_pathset_attr *attr, uint64_t now)
 {
 	uint16_t at = 0;
 
-	for (uint32_t p = 0; p < WEFT_PORTS_MAX; p++) {
+	for (uint32_t p = 0; p < ep->config.ports; p++) {
 		struct plane *plane = &set->plane[p];
 
 		*plane = (struct plane){ .first = at, .reply = PATH_NONE };
@@ -66,8 +67,9 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		.rng = (uint32_t)weft_rng_u64(&ep->rng) | 1,
 		.path = set->path,
 		.order = set->order,
+		.plane = set->plane,
 	};
-	fill_paths(set, attr, ep->now);
+	fill_paths(ep, set, attr, ep->now);
 	uint32_t planes = weft_popcount64(set->planes_mask);
 	uint32_t active = attr->active ? attr->active : attr->n;
 
