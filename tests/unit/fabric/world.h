@@ -38,6 +38,8 @@ struct host {
 	uint64_t wake_ps; /* of its pending HOST_DUE */
 	uint64_t got_bytes;
 	uint64_t from_bytes[WORLD_HOSTS]; /* by sender */
+	uint64_t done_ps;                 /* of its last message */
+	uint64_t digest;                  /* of what it got, as sim has it */
 	uint32_t paused;                  /* planes */
 	uint32_t done, due;               /* messages */
 };
@@ -149,7 +151,8 @@ static inline uint16_t world_bytes(const struct weft_pkt *pkt)
 
 static inline void world_depart(struct world *w, uint32_t host, const struct weft_pkt *pkt)
 {
-	uint64_t byte_ps = UINT64_C(8000000000000) / w->shape.host_bps;
+	struct weft_link line = weft_topo_link(w->topo, host * w->shape.planes + pkt->port);
+	uint64_t byte_ps_q16 = (UINT64_C(8000000000000) << 16) / line.bps;
 	uint32_t index = w->pkt_free[--w->n_pkt_free];
 	uint8_t flags = pkt->tclass == WEFT_CLASS_CONTROL ? 0 : WEFT_FRAME_ECT;
 	struct event event = { .kind = AT_SWITCH };
@@ -169,7 +172,8 @@ static inline void world_depart(struct world *w, uint32_t host, const struct wef
 		event.frame.flags |= WEFT_FRAME_TRIMMABLE;
 	for (unsigned i = 4; i < 12; i++)
 		event.frame.route = event.frame.route << 8 | addr[i];
-	event.at_ps = w->now_ps + (event.frame.bytes + WEFT_FRAME_GAP_BYTES) * byte_ps;
+	event.at_ps = w->now_ps +
+		      ((event.frame.bytes + WEFT_FRAME_GAP_BYTES) * byte_ps_q16 >> 16);
 	w->hosts[host].free_ps[pkt->port] = event.at_ps;
 	world_carry(w, host, pkt->port, event);
 }
@@ -204,6 +208,7 @@ static inline void world_emit(struct world *w, uint32_t host)
 	while (weft_poll(h->ep, 0, &done, 1)) {
 		CHECK_EQ(done.status, WEFT_OK);
 		h->done++;
+		h->done_ps = w->now_ps;
 	}
 	for (uint32_t p = 0; p < w->shape.planes; p++)
 		if (h->free_ps[p] > w->now_ps)
@@ -211,7 +216,8 @@ static inline void world_emit(struct world *w, uint32_t host)
 	uint64_t timeout_ns = weft_next_timeout(h->ep);
 
 	if (timeout_ns != WEFT_NEVER)
-		next_ps = WEFT_MIN(next_ps, WEFT_MAX(timeout_ns * 1000, w->now_ps + 1000));
+		next_ps = WEFT_MIN(next_ps,
+			timeout_ns * 1000 > w->now_ps ? timeout_ns * 1000 : w->now_ps + 1000);
 	if (next_ps != WEFT_NEVER)
 		world_wake(w, host, next_ps);
 }
@@ -231,6 +237,8 @@ static inline void world_arrive(struct world *w, const struct event *event)
 	h->got_bytes += place.len_bytes;
 	h->from_bytes[pkt->peer] += place.len_bytes;
 	w->digest = (w->digest ^ (w->now_ps + pkt->psn + pkt->mark * 31u)) *
+		    UINT64_C(0x9e3779b97f4a7c15);
+	h->digest = (h->digest ^ (w->now_ps + pkt->psn + pkt->mark * 31u)) *
 		    UINT64_C(0x9e3779b97f4a7c15);
 	w->pkt_free[w->n_pkt_free++] = index;
 	world_emit(w, event->node);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_SIM_H
+#define WEFT_SIM_H
+/*
+ * sim - a whole fabric in virtual time: the engine at every host, our switch at every switch.
+ *
+ *   flows --> [engine] --NIC port--> cable --> [T0] --> cable --> [T1] --> ... --> [engine]
+ *                                      ^ whatever starts in one window of time
+ *                                        arrives in a later one
+ *
+ * Nothing is modelled twice: hosts are engine endpoints (engine.h), switches are fabric switches
+ * (fabric.h, struct mode), cables and tables come from the fabric file (topo.h).  What is simulated
+ * is time, cables, and hosts that are never busy.
+ *
+ * Time     Picoseconds; the world starts at WEFT_SIM_START_PS, and so do flows that start at 0.
+ * Memory   All of it is reserved by _open and touched as far as it is needed; nothing is allocated
+ *          while time runs.  weft_sim_estimate() says before how much it will be.
+ * Threads  config.threads while weft_sim_run() runs, none outside.  Results do not depend on it.
+ * Errors   0, or -1 with one line in error.  A broken invariant aborts.
+ */
+#include <weft/engine.h>
+#include <weft/fabric.h>
+#include <weft/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_SIM_THREADS_MAX 64u
+#define WEFT_SIM_START_PS UINT64_C(1000000) /* an engine's time starts above 0 */
+
+struct weft_sim;
+
+struct weft_sim_config {
+	const struct weft_topo *topo; /* lent for the life of the simulation */
+	uint32_t threads;             /* 1 .. WEFT_SIM_THREADS_MAX */
+	uint64_t seed;
+	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
+	uint32_t reply_paths;            /* the same for the way back; SACKs and no data go there */
+	enum weft_discipline discipline; /* not LOSSLESS */
+	bool marks_last_hop;             /* ECN on ports to hosts, too */
+	const struct weft_cc_ops *cc;
+};
+/* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */
+void weft_sim_config_default(struct weft_sim_config *config);
+
+/* One write of len_bytes from src to dst over a queue pair of its own. */
+struct weft_sim_flow {
+	uint32_t src, dst;  /* hosts, different ones */
+	uint32_t len_bytes; /* at least 1 */
+	uint64_t start_ps;  /* after WEFT_SIM_START_PS */
+};
+
+/* ---- loads: who sends to whom ---- */
+
+/* Every host sends once and receives once, in one random cycle: hosts flows. */
+void weft_sim_permutation(const struct weft_topo *topo, uint32_t len_bytes, uint64_t seed,
+	struct weft_sim_flow flows[]);
+/* fan_in random hosts, none of them below host 0's T0s, send to host 0.  False: too few. */
+bool weft_sim_incast(const struct weft_topo *topo, uint32_t fan_in, uint32_t len_bytes,
+	uint64_t seed, struct weft_sim_flow flows[]);
+
+/*
+ * When the last of these flows can be done at the earliest, in ps after its start, by arithmetic:
+ * the busiest of sources and destinations sends full packets back to back over all its planes, the
+ * last one is stored and forwarded at each hop, and its acknowledgement comes back.
+ */
+uint64_t weft_sim_ideal_ps(
+	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
+
+/* ---- faults ---- */
+
+enum weft_sim_fault_kind {
+	WEFT_SIM_LINK_DOWN, /* both ends see it at once; what is on the cable is lost */
+	WEFT_SIM_LINK_UP,
+	WEFT_SIM_LINK_RATE,   /* value: bits per second, both ways */
+	WEFT_SIM_NODE_FREEZE, /* a switch: forwards nothing, says nothing, links stay up */
+	WEFT_SIM_NODE_THAW,
+	WEFT_SIM_NODE_DOWN, /* a switch without power: frozen, and its links are down */
+	WEFT_SIM_NODE_UP,
+};
+struct weft_sim_fault {
+	uint64_t at_ps; /* after WEFT_SIM_START_PS */
+	uint8_t kind;   /* enum weft_sim_fault_kind */
+	uint32_t where; /* link or node */
+	uint64_t value;
+};
+
+/* ---- a run ---- */
+
+/* Bytes, by what for.  Packets and mail are guesses from bandwidth and delay. */
+struct weft_sim_memory {
+	uint64_t endpoints, switches, packets, mail, tables, total;
+};
+int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+	uint32_t n, struct weft_sim_memory *memory, char *error, size_t error_bytes);
+
+/* flows and faults are copied. */
+int weft_sim_open(struct weft_sim **sim, const struct weft_sim_config *config,
+	const struct weft_sim_flow flows[], uint32_t n, const struct weft_sim_fault faults[],
+	uint32_t n_faults, char *error, size_t error_bytes);
+void weft_sim_close(struct weft_sim *sim); /* NULL is fine */
+
+/* Called between windows by the thread that called weft_sim_run(); false: stop here. */
+typedef bool weft_sim_watch_fn(void *arg, const struct weft_sim *sim, uint64_t now_ps);
+
+/*
+ * Lets time run until all flows are done, until_ps (after WEFT_SIM_START_PS), or nothing is left
+ * to happen.  Can be called again to go on.  watch may be NULL.
+ */
+void weft_sim_run(
+	struct weft_sim *sim, uint64_t until_ps, weft_sim_watch_fn *watch, void *watch_arg);
+
+/* ---- results ---- */
+
+struct weft_sim_totals {
+	uint64_t now_ps;      /* after WEFT_SIM_START_PS: the end of the last window */
+	uint64_t packet_hops; /* packets of any kind that crossed a link */
+	uint64_t windows;
+	uint64_t lost;    /* frames that switches and cut cables dropped */
+	uint64_t trimmed; /* frames cut by switches */
+	uint64_t marked;  /* frames marked by switches */
+	uint32_t flows_done, flows_failed;
+	uint64_t digest;      /* of every delivery, host by host: when, what */
+	uint64_t packets_max; /* packets that existed at the same time, upper bound */
+};
+/* Between runs, or from within watch (then flows_done and packet_hops are recent, not exact). */
+void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals);
+uint32_t weft_sim_flows_done(const struct weft_sim *sim);
+/* From its start until its sender knows that it is done; 0: not yet, or failed. */
+uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow);
+uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host);
+/* Sums of the endpoints' counters. */
+void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum);
+/* Walks every invariant of every endpoint and switch; aborts on a broken one. */
+void weft_sim_check(const struct weft_sim *sim);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_SIM_H */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hop - one switch through one window.
+ *
+ * Arrivals are taken in order of time, whatever their port, since all ports of a switch draw from
+ * one source of randomness.  Before a frame is queued, what starts at its port until then is taken
+ * out, so that depths are exact; a frame that finds the line free at the same instant leaves
+ * before the next one is looked at.  What starts until the end of the window is taken port by port.
+ *
+ * Hot: all of it.
+ */
+#include "local.h"
+
+/* Takes what starts at until_ps or before, and puts it on the cable. */
+static void send(struct lane *lane, struct switch_node *node, uint32_t port, uint64_t until_ps)
+{
+	struct weft_departure departure;
+
+	while (weft_switch_take(node->sw, port, until_ps, &departure)) {
+		const struct cable *cable = &node->cables[port];
+
+		if (WEFT_UNLIKELY(departure.drop)) {
+			lane->lost++;
+			slab_give(&lane->sim->slab, &lane->cache, (uint32_t)departure.frame.handle);
+			continue;
+		}
+		departure.frame.in_port = cable->port;
+		mail_post(lane, cable->node,
+			departure.ends_ps + lane->sim->lines[cable->line].delay_ps,
+			&departure.frame);
+	}
+}
+
+static void lose(struct lane *lane, const struct weft_frame *frame)
+{
+	lane->lost++;
+	slab_give(&lane->sim->slab, &lane->cache, (uint32_t)frame->handle);
+}
+
+static void arrive(struct lane *lane, struct switch_node *node, const struct weft_frame *arrived,
+	uint64_t now_ps)
+{
+	struct weft_frame frame = *arrived;
+	uint32_t port;
+
+	if (WEFT_UNLIKELY(node->any_down) &&
+		node->down[frame.in_port / 64] >> frame.in_port % 64 & 1) {
+		lose(lane, arrived);
+		return;
+	}
+	if (WEFT_UNLIKELY(weft_switch_route(node->sw, &frame, &port))) {
+		lose(lane, arrived);
+		return;
+	}
+	uint64_t *word = &node->busy[port / 64], bit = UINT64_C(1) << port % 64;
+
+	if (*word & bit)
+		send(lane, node, port, now_ps);
+	if (WEFT_UNLIKELY(weft_switch_queue(node->sw, &frame, arrived->route, now_ps, port))) {
+		lose(lane, arrived);
+		return;
+	}
+	*word |= bit;
+}
+
+/* All ports, until the end of the window.  True: something still waits that will leave. */
+static bool send_all(struct lane *lane, struct switch_node *node, uint64_t until_ps)
+{
+	bool waits = false;
+
+	for (uint32_t w = 0; w < node->words; w++) {
+		for (uint64_t rest = node->busy[w]; rest; rest &= rest - 1) {
+			uint32_t port = w * 64 + weft_ctz64(rest);
+
+			send(lane, node, port, until_ps);
+			if (weft_switch_port_next(node->sw, port) == WEFT_NEVER)
+				node->busy[w] &= ~(UINT64_C(1) << port % 64);
+			else
+				waits = true;
+		}
+	}
+	return waits;
+}
+
+void hop_run(struct lane *lane, uint32_t index)
+{
+	struct switch_node *node = &lane->sim->switches[index - lane->sim->shape.hosts];
+	uint32_t at = lane->action, i = 0;
+
+	mail_collect(lane, index);
+	for (;;) {
+		const struct action *action = fault_next(lane, index, &at);
+		uint64_t until_ps = action ? action->at_ps : lane->end_ps;
+
+		for (; i < lane->n_frames && mail_ps(lane, i) < until_ps; i++)
+			arrive(lane, node, mail_frame(lane, i), mail_ps(lane, i));
+		if (!action)
+			break;
+		if (until_ps > lane->start_ps)
+			(void)send_all(lane, node, until_ps - 1);
+		fault_switch(lane, index, action);
+	}
+	if (send_all(lane, node, lane->end_ps - 1))
+		node_due(lane, index);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SIM_LOCAL_H
+#define SIM_LOCAL_H
+/*
+ * What the files of sim share.
+ *
+ *   open.c    memory, hosts, switches, connections    run.c   windows and threads
+ *   plan.c    sizes, who owns what                    mail.c  frames under way, per receiver
+ *   host.c    one engine through one window           slab.c  packets, and memory itself
+ *   hop.c     one switch through one window           wheel.c far-away alarms
+ *   fault.c   what breaks, sorted by who is hit       load.c, ideal.c, result.c
+ *
+ * A "lane" is what one thread owns: hosts, the T0s above them, a share of the T1s.  It writes into
+ * its own memory only, with one exception (slots of the slab change lanes by the batch), and reads
+ * other lanes' mail of the window before.
+ */
+#include <weft/base.h>
+#include <weft/sim.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+
+enum {
+	CHUNK_FRAMES = 15,
+	SLAB_BATCH = 1024,
+	WHEEL_BITS = 8,
+	WHEEL_LEVELS = 5,
+	AREAS_MAX = 1024,
+	RING_MAX = 4096,
+	MAIL_NUMBER_BITS = 20,
+	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
+	DATA_HEADERS = 14 + 80 + 8 + 12 + 4 + 4 + 4 + 16,
+};
+
+/* ---- slab.c: memory, and packets by number ---- */
+
+/* Addresses for that many bytes, zero; memory comes when they are touched.  NULL: refused. */
+void *memory_reserve(uint64_t bytes);
+void memory_release(void *at, uint64_t bytes);
+uint64_t memory_available(void); /* what this machine has left; UINT64_MAX: it does not say */
+
+struct slab { /* shared by the lanes */
+	struct weft_pkt *pkts;
+	uint32_t n, n_batches;
+	_Atomic uint32_t fresh;
+	uint32_t *batches; /* first slot of each full batch that nobody owns */
+	pthread_mutex_t lock;
+};
+struct slab_cache {            /* a lane's */
+	uint32_t free, n_free; /* list through the slots themselves */
+	uint32_t full;         /* a batch kept aside, complete; NONE: none */
+};
+bool slab_open(struct slab *slab, uint32_t n);
+void slab_close(struct slab *slab);
+uint32_t slab_refill(struct slab *slab, struct slab_cache *cache);
+void slab_spill(struct slab *slab, struct slab_cache *cache);
+
+static inline uint32_t *slab_link(struct slab *slab, uint32_t slot)
+{
+	return (uint32_t *)(void *)&slab->pkts[slot];
+}
+
+static inline uint32_t slab_take(struct slab *slab, struct slab_cache *cache)
+{
+	uint32_t slot = cache->free;
+
+	if (WEFT_UNLIKELY(slot == NONE))
+		return slab_refill(slab, cache);
+	cache->free = *slab_link(slab, slot);
+	cache->n_free--;
+	return slot;
+}
+
+static inline void slab_give(struct slab *slab, struct slab_cache *cache, uint32_t slot)
+{
+	if (WEFT_UNLIKELY(cache->n_free == SLAB_BATCH))
+		slab_spill(slab, cache);
+	*slab_link(slab, slot) = cache->free;
+	cache->free = slot;
+	cache->n_free++;
+}
+
+/* ---- mail.c: frames under way ---- */
+
+struct chunk {
+	uint32_t next, reserved[7];
+	struct weft_frame frames[CHUNK_FRAMES];
+};
+_Static_assert(sizeof(struct chunk) == 512, "eight lines");
+
+/* What one lane has sent to one node for one window; valid if its bit is set. */
+struct box {
+	uint32_t first;
+	uint32_t last; /* chunk << 4 | frames in it */
+};
+
+struct post { /* one lane's mail for one window */
+	struct chunk *chunks;
+	struct box *boxes;
+	uint64_t *bits;
+	uint32_t used; /* chunks */
+	uint32_t used_max;
+};
+
+struct line { /* what a cable is like, one way */
+	uint64_t byte_ps_q16;
+	uint64_t delay_ps;
+};
+
+struct cable { /* where a switch's port leads to */
+	uint32_t node;
+	uint16_t port; /* over there */
+	uint16_t line;
+};
+
+struct host {
+	struct weft_endpoint *ep;
+	uint64_t wake_ps; /* when it wants to be run for its own sake */
+	uint64_t digest;
+	uint32_t next_flow, end_flow; /* of sim->starts: what it has still to post */
+	uint32_t wheel_next, wheel_prev;
+	uint64_t wheel_window; /* WEFT_NEVER: it stands in no list */
+	uint32_t wheel_slot;
+	uint32_t ports_up;
+	uint16_t t0, downlink;
+	uint32_t flows_open; /* posted and not done */
+};
+_Static_assert(sizeof(struct host) == 64, "a hundred thousand of these");
+
+/* One thing that happens to one node. */
+enum action_kind { PORT_DOWN, PORT_UP, PORT_RATE, FREEZE, THAW };
+struct action {
+	uint64_t at_ps;
+	uint64_t value;
+	uint32_t node, order;
+	uint16_t port;
+	uint8_t kind;
+};
+
+struct wheel {
+	uint32_t *lists; /* [level][slot]: first host; NONE */
+	uint64_t bits[WHEEL_LEVELS][(1 << WHEEL_BITS) / 64];
+	uint64_t window; /* all before this one have been popped */
+	uint32_t n;
+};
+
+struct switch_node {
+	struct weft_switch *sw;
+	struct cable *cables; /* one per port */
+	uint64_t *busy;       /* ports where something waits */
+	uint64_t *down;       /* ports whose cable is out */
+	uint32_t ports;
+	uint16_t words; /* of busy and down */
+	bool any_down;
+};
+
+struct lane {
+	struct weft_sim *sim;
+	uint32_t index;
+	uint32_t host_first, host_end, t0_first, t0_end, t1_first, t1_end;
+
+	/* the window that is being run */
+	uint64_t window, start_ps, end_ps;
+	struct post *posts; /* ring by window */
+	uint64_t *due;      /* nodes that want to be run in the next window whatever comes */
+	struct weft_frame_pool pool;
+	struct slab_cache cache;
+	uint32_t spare;  /* a slot taken for what the engine may say next */
+	uint32_t action; /* of sim->actions, the first of this window or later */
+	uint64_t *acted; /* nodes to which something happens in this window */
+	struct wheel wheel;
+
+	/* the mail of the node that is being run, sorted */
+	uint64_t *keys, *keys_spare; /* ps into the window << 32 | port << 20 | number */
+	const struct weft_frame **frames;
+	uint32_t n_frames, frames_max;
+
+	/* results */
+	uint64_t packet_hops, lost;
+	uint32_t flows_done, flows_failed;
+
+	/* what the others see, by parity of the window's turn */
+	uint64_t next[2];
+	uint32_t done[2];
+	char apart[64];
+};
+
+struct weft_sim {
+	struct weft_sim_config config;
+	struct weft_topo_shape shape;
+	struct weft_port_profile profiles[2]; /* between switches, to hosts */
+	uint32_t n_flows, n_actions, n_lines, n_lanes;
+	uint32_t n_switches;
+
+	/* time */
+	uint64_t window_ps, window; /* the window to be run next */
+	uint64_t turns;             /* windows that were run */
+	uint64_t until_ps;
+	uint32_t ring; /* windows that mail may be ahead, a power of two */
+	bool stop[2];  /* by parity of the turn, set by lane 0 */
+
+	/* nodes */
+	uint32_t ports_max; /* of any */
+	struct host *hosts;
+	uint64_t *free_ps;            /* [host][plane] */
+	uint16_t *host_lines;         /* [host][plane] */
+	struct switch_node *switches; /* by node - hosts */
+	struct line *lines;
+	struct slab slab;
+
+	/* uSIDs, so that a route is a few look-ups */
+	uint16_t *t0_sids, *t1_sids, *host_sids; /* [plane][number] */
+
+	/* flows */
+	struct weft_sim_flow *flows;
+	uint64_t *flow_ps;
+	uint32_t *starts;  /* flows sorted by source, then start */
+	uint32_t *ends;    /* flow << 1 | is_destination, sorted by host */
+	uint32_t *ends_of; /* [host]: first; one more at the end */
+	struct flow_end {  /* by flow << 1 | is_destination */
+		uint32_t qpn, set, rkey;
+	} * flow_ends;
+	struct action *actions;
+
+	uint8_t *blocks, *switch_blocks;
+	uint64_t *block_of; /* [host]: where its endpoint's begins */
+	uint64_t switch_bytes[2];
+	struct lane *lanes;
+	pthread_barrier_t barrier;
+	weft_sim_watch_fn *watch;
+	void *watch_arg;
+	struct area {
+		void *at;
+		uint64_t bytes;
+	} areas[AREAS_MAX];
+	uint32_t n_areas;
+};
+
+/* ---- plan.c ---- */
+
+struct plan {
+	struct weft_sim_memory memory;
+	uint64_t window_ps;
+	uint32_t ring;
+	uint32_t packets;     /* no more can exist at a time */
+	uint32_t mail_chunks; /* of one lane and window, no more */
+	uint32_t mail_frames; /* of one node and window, no more */
+	uint32_t n_lines, ports_max;
+	uint64_t switch_bytes[2]; /* of a T0, of a T1 */
+};
+/* rates: lowest and highest that faults may set a link to; { UINT64_MAX, 0 }: none does. */
+bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow flows[], uint32_t n,
+	const uint64_t rates[2], struct plan *plan, char *error, size_t error_bytes);
+/* Always false, so that callers can return it. */
+bool plan_fail(char *error, size_t error_bytes, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Of an endpoint with that many QPs; the host's number is part of the seed. */
+void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t ends,
+	struct weft_config *out);
+void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
+	const struct weft_port_profile profiles[2], struct weft_switch_config *out);
+uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
+uint64_t plan_bdp(const struct weft_topo_shape *shape);     /* of one plane, bytes */
+uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */
+void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t lanes);
+
+/* ---- mail.c ---- */
+
+/* What arrives at that node at at_ps, which is in a later window than this one. */
+void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame);
+/* Gathers what has come for a node in this window into lane->frames and sorts lane->keys. */
+void mail_collect(struct lane *lane, uint32_t node);
+void mail_clear(struct lane *lane);          /* of the window that everybody has run */
+uint64_t mail_next(const struct lane *lane); /* the next window that this lane has sent to */
+uint64_t mail_bits(const struct lane *lane, uint32_t word); /* nodes with mail from anybody */
+static inline uint64_t mail_ps(const struct lane *lane, uint32_t i)
+{
+	return lane->start_ps + (lane->keys[i] >> 32);
+}
+static inline const struct weft_frame *mail_frame(const struct lane *lane, uint32_t i)
+{
+	return lane->frames[lane->keys[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
+}
+
+/* ---- wheel.c ---- */
+
+void wheel_init(struct wheel *wheel, uint32_t *lists);
+void wheel_set(struct wheel *wheel, struct host hosts[], uint32_t host, uint64_t window);
+/* Takes one host out whose window is that or an earlier one; NONE: there is none. */
+uint32_t wheel_pop(struct wheel *wheel, struct host hosts[], uint64_t window);
+uint64_t wheel_next(const struct wheel *wheel); /* no later than the first; WEFT_NEVER: empty */
+
+/* ---- host.c, hop.c, fault.c, run.c ---- */
+
+void host_run(struct lane *lane, uint32_t host);
+void host_alarm(struct lane *lane, uint32_t host); /* into the wheel, or due */
+uint32_t host_bytes(const struct weft_pkt *pkt);   /* of its frame */
+uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint32_t ev);
+void hop_run(struct lane *lane, uint32_t node);
+void fault_host(struct lane *lane, uint32_t host, const struct action *action);
+void fault_switch(struct lane *lane, uint32_t node, const struct action *action);
+bool fault_expand(struct weft_sim *sim, const struct weft_sim_fault faults[], uint32_t n,
+	char *error, size_t error_bytes);
+uint32_t fault_count(
+	const struct weft_topo *topo, const struct weft_sim_fault faults[], uint32_t n);
+/* Next action of this node in this window from *at on; NULL: none. */
+const struct action *fault_next(const struct lane *lane, uint32_t node, uint32_t *at);
+
+/* ---- open.c, run.c ---- */
+
+uint16_t line_of(struct weft_sim *sim, uint64_t bps, uint32_t delay_ns); /* found, or added */
+void fill_table(const struct weft_sim *sim, uint32_t node); /* a switch's, from the fabric file */
+void lanes_run(struct weft_sim *sim, void (*work)(struct lane *lane)); /* each in its thread */
+
+static inline void node_due(struct lane *lane, uint32_t node)
+{
+	lane->due[node / 64] |= UINT64_C(1) << node % 64;
+}
+
+#endif

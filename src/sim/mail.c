@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mail - frames under way, by receiver and window.
+ *
+ * No cable is shorter than a window, so what leaves a port now arrives in a later window: nobody
+ * has to be told at once, and there is no queue of events.  Frames are put, in no order, into the
+ * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
+ * of chunks of 15 frames out of an arena per lane and window that is emptied as a whole.
+ *
+ * Order is (time, port), the same for any number of threads: no port brings two frames at the same
+ * instant.
+ *
+ * Hot: all of it.
+ */
+#include "local.h"
+
+enum { STRETCH_BITS_MAX = 11, STRETCHES_MAX = 1 << STRETCH_BITS_MAX, SHORT = 24 };
+
+static uint32_t new_chunk(struct post *post)
+{
+	uint32_t chunk = post->used++;
+
+	/* The arena is walked once per window and never in the cache: fetch what comes next. */
+	__builtin_prefetch(&post->chunks[chunk + 6], 1);
+	__builtin_prefetch(&post->chunks[chunk + 6].frames[1], 1);
+	post->chunks[chunk].next = NONE;
+	return chunk;
+}
+
+void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
+{
+	const struct weft_sim *sim = lane->sim;
+	uint64_t ahead = at_ps - lane->start_ps, window_ps = sim->window_ps, windows = 1;
+
+	WEFT_ASSERT(ahead >= window_ps);
+	ahead -= window_ps;
+	if (ahead >= window_ps) {
+		windows = ahead < 2 * window_ps ? 2 : 1 + ahead / window_ps;
+		ahead -= (windows - 1) * window_ps;
+	}
+	WEFT_ASSERT(windows < sim->ring);
+	struct post *post = &lane->posts[(lane->window + windows) & (sim->ring - 1)];
+	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
+	struct box *b = &post->boxes[node];
+
+	if (!(*word & bit)) {
+		*word |= bit;
+		b->first = new_chunk(post);
+		b->last = b->first << 4;
+	} else if ((b->last & 15) == CHUNK_FRAMES) {
+		uint32_t chunk = new_chunk(post);
+
+		post->chunks[b->last >> 4].next = chunk;
+		b->last = chunk << 4;
+	}
+	struct weft_frame *to = &post->chunks[b->last >> 4].frames[b->last & 15];
+
+	__builtin_prefetch(to + 3, 1);
+	*to = *frame;
+	to->handle = (uint32_t)frame->handle | ahead << 32;
+	b->last++;
+	lane->packet_hops++;
+}
+
+static uint32_t gather(struct lane *lane, const struct post *post, uint32_t node, uint32_t n)
+{
+	const struct weft_pkt *pkts = lane->sim->slab.pkts;
+	bool is_host = node < lane->sim->shape.hosts;
+
+	if (!(post->bits[node / 64] >> node % 64 & 1))
+		return n;
+	const struct box *b = &post->boxes[node];
+
+	for (uint32_t chunk = b->first; chunk != NONE; chunk = post->chunks[chunk].next) {
+		const struct chunk *c = &post->chunks[chunk];
+		uint32_t frames = chunk == b->last >> 4 ? b->last & 15 : CHUNK_FRAMES;
+
+		WEFT_ASSERT(n + frames <= lane->frames_max);
+		if (c->next != NONE)
+			__builtin_prefetch(&post->chunks[c->next]);
+		for (uint32_t i = 0; i < frames; i++) {
+			lane->frames[n] = &c->frames[i];
+			if (is_host)
+				__builtin_prefetch(&pkts[(uint32_t)c->frames[i].handle], 1);
+			lane->keys[n] = (c->frames[i].handle >> 32 << 32) |
+					(uint64_t)c->frames[i].in_port << MAIL_NUMBER_BITS | n;
+			n++;
+		}
+	}
+	return n;
+}
+
+static void sort_short(uint64_t keys[], uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		uint64_t key = keys[i];
+		uint32_t at = i;
+
+		for (; at && keys[at - 1] > key; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+}
+
+/*
+ * Into about as many stretches of time as there are frames, each in the order in which they came;
+ * what is left to do is little, and mostly done: what came from one node is in order already.
+ */
+static void sort_long(struct lane *lane, uint32_t n)
+{
+	uint32_t at[STRETCHES_MAX + 1];
+	unsigned bits = WEFT_MIN(64 - weft_clz64(n - 1), (unsigned)STRETCH_BITS_MAX);
+	unsigned shift = 32 + 64 - weft_clz64(lane->sim->window_ps - 1) - bits;
+	uint64_t *keys = lane->keys, *sorted = lane->keys_spare;
+
+	memset(at, 0, ((1u << bits) + 1) * sizeof(at[0]));
+	for (uint32_t i = 0; i < n; i++)
+		at[(keys[i] >> shift) + 1]++;
+	for (uint32_t i = 1; i < 1u << bits; i++)
+		at[i] += at[i - 1];
+	for (uint32_t i = 0; i < n; i++)
+		sorted[at[keys[i] >> shift]++] = keys[i];
+	lane->keys = sorted;
+	lane->keys_spare = keys;
+	sort_short(sorted, n);
+}
+
+void mail_collect(struct lane *lane, uint32_t node)
+{
+	const struct weft_sim *sim = lane->sim;
+	uint32_t slot = (uint32_t)lane->window & (sim->ring - 1), n = 0;
+
+	for (uint32_t i = 0; i < sim->n_lanes; i++)
+		n = gather(lane, &sim->lanes[i].posts[slot], node, n);
+	lane->n_frames = n;
+	if (n <= SHORT)
+		sort_short(lane->keys, n);
+	else
+		sort_long(lane, n);
+}
+
+void mail_clear(struct lane *lane)
+{
+	const struct weft_sim *sim = lane->sim;
+	struct post *post = &lane->posts[lane->window & (sim->ring - 1)];
+
+	if (!post->used)
+		return;
+	post->used_max = WEFT_MAX(post->used_max, post->used);
+	post->used = 0;
+	memset(post->bits, 0, WEFT_DIV_UP(sim->shape.nodes, 64u) * sizeof(uint64_t));
+}
+
+uint64_t mail_next(const struct lane *lane)
+{
+	for (uint32_t i = 1; i < lane->sim->ring; i++) {
+		if (lane->posts[(lane->window + i) & (lane->sim->ring - 1)].used)
+			return lane->window + i;
+	}
+	return WEFT_NEVER;
+}
+
+uint64_t mail_bits(const struct lane *lane, uint32_t word)
+{
+	const struct weft_sim *sim = lane->sim;
+	uint32_t slot = (uint32_t)lane->window & (sim->ring - 1);
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < sim->n_lanes; i++)
+		bits |= sim->lanes[i].posts[slot].bits[word];
+	return bits;
+}

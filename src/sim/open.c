@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * open - a world is made: memory, cables, tables, endpoints, connections.
+ *
+ * What is agreed out of band in life (numbers of queue pairs, keys, windows) is agreed here by
+ * reading it off the other side, in two passes: first every endpoint opens its ends, then every
+ * end learns of its peer.  Each lane does its own, so that memory is first touched by the thread
+ * that will use it.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+
+#define REGION_BASE ((void *)64) /* nothing is ever written there: packets carry no bytes */
+
+/* ---- memory ---- */
+
+static void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes)
+{
+	void *at = sim->n_areas < AREAS_MAX ? memory_reserve(n * bytes) : NULL;
+
+	if (at)
+		sim->areas[sim->n_areas++] = (struct area){ at, n * bytes };
+	return at;
+}
+
+static bool take_nodes(struct weft_sim *sim, const struct plan *plan)
+{
+	const struct weft_topo_shape *s = &sim->shape;
+	uint64_t ports = (uint64_t)s->hosts * s->planes, t0s = (uint64_t)s->planes * s->t0s;
+
+	sim->hosts = take(sim, s->hosts, sizeof(*sim->hosts));
+	sim->free_ps = take(sim, ports, sizeof(*sim->free_ps));
+	sim->host_lines = take(sim, ports, sizeof(*sim->host_lines));
+	sim->switches = take(sim, s->nodes - s->hosts, sizeof(*sim->switches));
+	sim->lines = take(sim, UINT16_MAX + 1, sizeof(*sim->lines));
+	sim->t0_sids = take(sim, t0s * s->parallel, sizeof(uint16_t));
+	sim->t1_sids = take(sim, (uint64_t)s->planes * s->uplinks, sizeof(uint16_t));
+	sim->host_sids = take(sim, (uint64_t)s->planes * s->hosts_per_t0, sizeof(uint16_t));
+	sim->block_of = take(sim, s->hosts, sizeof(*sim->block_of));
+	sim->blocks = take(sim, 1, plan->memory.endpoints);
+	sim->switch_blocks = take(sim, 1,
+		t0s * plan->switch_bytes[0] + (uint64_t)s->planes * s->t1s * plan->switch_bytes[1]);
+	return sim->hosts && sim->free_ps && sim->host_lines && sim->switches && sim->lines &&
+	       sim->t0_sids && sim->t1_sids && sim->host_sids && sim->block_of && sim->blocks &&
+	       sim->switch_blocks && slab_open(&sim->slab, plan->packets);
+}
+
+static bool take_flows(struct weft_sim *sim, uint32_t n_actions)
+{
+	uint64_t n = sim->n_flows;
+
+	sim->flows = take(sim, n, sizeof(*sim->flows));
+	sim->flow_ps = take(sim, n, sizeof(*sim->flow_ps));
+	sim->starts = take(sim, n, sizeof(*sim->starts));
+	sim->ends = take(sim, 2 * n, sizeof(*sim->ends));
+	sim->ends_of = take(sim, sim->shape.hosts + 1, sizeof(*sim->ends_of));
+	sim->flow_ends = take(sim, 2 * n, sizeof(*sim->flow_ends));
+	sim->actions = take(sim, n_actions, sizeof(*sim->actions));
+	return sim->flows && sim->flow_ps && sim->starts && sim->ends && sim->ends_of &&
+	       sim->flow_ends && sim->actions;
+}
+
+static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
+{
+	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u), ring = sim->ring;
+	struct chunk *chunks = take(sim, ring * plan->mail_chunks, sizeof(*chunks));
+	struct box *boxes = take(sim, ring * sim->shape.nodes, sizeof(*boxes));
+	uint64_t *bits = take(sim, (ring + 2) * words, sizeof(*bits));
+	uint32_t *lists = take(sim, (uint64_t)WHEEL_LEVELS << WHEEL_BITS, sizeof(*lists));
+	struct weft_frame *frames = take(sim, plan->packets, sizeof(*frames));
+
+	lane->posts = take(sim, ring, sizeof(*lane->posts));
+	lane->keys = take(sim, plan->mail_frames, sizeof(*lane->keys));
+	lane->keys_spare = take(sim, plan->mail_frames, sizeof(*lane->keys));
+	lane->frames = take(sim, plan->mail_frames, sizeof(*lane->frames));
+	if (!chunks || !boxes || !bits || !lists || !frames || !lane->posts || !lane->keys ||
+		!lane->keys_spare || !lane->frames)
+		return false;
+	for (uint64_t i = 0; i < ring; i++)
+		lane->posts[i] = (struct post){ .chunks = chunks + i * plan->mail_chunks,
+			.boxes = boxes + i * sim->shape.nodes,
+			.bits = bits + i * words };
+	lane->due = bits + ring * words;
+	lane->acted = lane->due + words;
+	lane->sim = sim;
+	lane->frames_max = plan->mail_frames;
+	lane->cache = (struct slab_cache){ .free = NONE, .full = NONE };
+	lane->spare = slab_take(&sim->slab, &lane->cache);
+	weft_frame_pool_init(&lane->pool, frames, plan->packets);
+	wheel_init(&lane->wheel, lists);
+	plan_lane(lane, &sim->shape, sim->n_lanes);
+	return true;
+}
+
+static bool take_lanes(struct weft_sim *sim, const struct plan *plan)
+{
+	sim->lanes = take(sim, sim->n_lanes, sizeof(*sim->lanes));
+	if (!sim->lanes)
+		return false;
+	for (uint32_t i = 0; i < sim->n_lanes; i++) {
+		sim->lanes[i].index = i;
+		if (!take_lane(sim, &sim->lanes[i], plan))
+			return false;
+	}
+	return true;
+}
+
+/* ---- cables ---- */
+
+uint16_t line_of(struct weft_sim *sim, uint64_t bps, uint32_t delay_ns)
+{
+	struct line line = { .byte_ps_q16 = (UINT64_C(8000000000000) << 16) / bps,
+		.delay_ps = (uint64_t)delay_ns * 1000 };
+	uint32_t i = 0;
+
+	while (i < sim->n_lines && (sim->lines[i].byte_ps_q16 != line.byte_ps_q16 ||
+					   sim->lines[i].delay_ps != line.delay_ps))
+		i++;
+	WEFT_ASSERT(i <= UINT16_MAX);
+	if (i == sim->n_lines)
+		sim->lines[sim->n_lines++] = line;
+	return (uint16_t)i;
+}
+
+static bool take_switches(struct weft_sim *sim)
+{
+	const struct weft_topo_shape *s = &sim->shape;
+	uint64_t ports = 0, words = 0;
+
+	for (uint32_t node = s->hosts; node < s->nodes; node++) {
+		struct switch_node *sw = &sim->switches[node - s->hosts];
+
+		sw->ports = weft_topo_node(sim->config.topo, node).ports;
+		sw->words = (uint16_t)WEFT_DIV_UP(sw->ports, 64u);
+		ports += sw->ports;
+		words += 2u * sw->words;
+	}
+	struct cable *cables = take(sim, ports, sizeof(*cables));
+	uint64_t *bits = take(sim, words, sizeof(*bits));
+
+	if (!cables || !bits)
+		return false;
+	for (uint32_t i = 0; i < s->nodes - s->hosts; i++) {
+		sim->switches[i].cables = cables;
+		sim->switches[i].busy = bits;
+		sim->switches[i].down = bits + sim->switches[i].words;
+		cables += sim->switches[i].ports;
+		bits += 2 * sim->switches[i].words;
+	}
+	return true;
+}
+
+static void lay_cables(struct weft_sim *sim)
+{
+	const struct weft_topo_shape *s = &sim->shape;
+
+	for (uint32_t i = 0; i < s->links; i++) {
+		struct weft_link l = weft_topo_link(sim->config.topo, i);
+		uint16_t line = line_of(sim, l.bps, l.delay_ns);
+
+		for (unsigned end = 0; end < 2; end++) {
+			uint32_t node = l.node[end], peer = l.node[!end];
+
+			if (node < s->hosts) {
+				sim->host_lines[(uint64_t)node * s->planes + l.port[end]] = line;
+				continue;
+			}
+			sim->switches[node - s->hosts].cables[l.port[end]] = (struct cable){
+				.node = peer, .port = (uint16_t)l.port[!end], .line = line
+			};
+		}
+	}
+}
+
+/* ---- switches ---- */
+
+static uint16_t sid_of(const struct weft_route *route)
+{
+	return (uint16_t)(route->prefix[4] << 8 | route->prefix[5]);
+}
+
+void fill_table(const struct weft_sim *sim, uint32_t node)
+{
+	struct weft_switch *sw = sim->switches[node - sim->shape.hosts].sw;
+	struct weft_route route;
+
+	for (uint32_t i = 0; weft_topo_route(sim->config.topo, node, i, &route); i++) {
+		struct weft_hop hop = { .port = (uint16_t)route.port };
+
+		if (route.kind != WEFT_ROUTE_END && route.kind != WEFT_ROUTE_USID)
+			continue;
+		hop.kind = route.kind == WEFT_ROUTE_END ? WEFT_HOP_UN : WEFT_HOP_PORT;
+		WEFT_ASSERT(weft_switch_sid_add(sw, sid_of(&route), &hop));
+	}
+}
+
+/* Own uSIDs of all switches, and those of hosts, which every T0 of a plane numbers alike. */
+static void collect_sids(struct weft_sim *sim)
+{
+	const struct weft_topo_shape *s = &sim->shape;
+	const struct weft_topo *topo = sim->config.topo;
+	struct weft_route route;
+	uint8_t addr[16];
+
+	for (uint32_t plane = 0; plane < s->planes; plane++) {
+		for (uint32_t i = 0; i < s->t0s * s->parallel; i++) {
+			weft_topo_route(topo, weft_topo_t0(topo, plane, i / s->parallel),
+				i % s->parallel, &route);
+			sim->t0_sids[plane * s->t0s * s->parallel + i] = sid_of(&route);
+		}
+		for (uint32_t i = 0; i < s->uplinks; i++) {
+			weft_topo_route(topo, weft_topo_t1(topo, plane, i / s->parallel),
+				i % s->parallel, &route);
+			sim->t1_sids[plane * s->uplinks + i] = sid_of(&route);
+		}
+		for (uint32_t i = 0; i < WEFT_MIN(s->hosts_per_t0, s->hosts); i++) {
+			weft_topo_host_usid(topo, i, plane, addr);
+			sim->host_sids[plane * s->hosts_per_t0 + i] =
+				(uint16_t)(addr[4] << 8 | addr[5]);
+		}
+	}
+}
+
+static void open_switch(struct lane *lane, uint32_t node)
+{
+	struct weft_sim *sim = lane->sim;
+	const struct weft_topo *topo = sim->config.topo;
+	uint64_t i = node - sim->shape.hosts, t0s = (uint64_t)sim->shape.planes * sim->shape.t0s;
+	uint8_t *block = sim->switch_blocks + WEFT_MIN(i, t0s) * sim->switch_bytes[0] +
+			 (i > t0s ? i - t0s : 0) * sim->switch_bytes[1];
+	struct weft_switch_config config;
+
+	plan_switch(&sim->config, node, &lane->pool, sim->profiles, &config);
+	WEFT_ASSERT(weft_switch_init(&sim->switches[i].sw, block, &config));
+	for (uint32_t port = 0; port < config.ports; port++) {
+		uint32_t index = weft_topo_port_link(topo, node, port);
+
+		if (index == WEFT_TOPO_NONE)
+			continue;
+		struct weft_link link = weft_topo_link(topo, index);
+
+		if (link.cabled)
+			WEFT_ASSERT(weft_switch_port_set(sim->switches[i].sw, port, link.bps,
+				link.node[0] < sim->shape.hosts ? 1 : 0));
+	}
+	fill_table(sim, node);
+}
+
+/* ---- hosts ---- */
+
+static void open_end(struct weft_sim *sim, uint32_t end)
+{
+	const struct weft_sim_flow *flow = &sim->flows[end >> 1];
+	uint32_t src = end & 1 ? flow->dst : flow->src, dst = end & 1 ? flow->src : flow->dst;
+	struct weft_endpoint *ep = sim->hosts[src].ep;
+	struct flow_end *e = &sim->flow_ends[end];
+	uint32_t evs[512];
+	uint8_t ports[512];
+	size_t wanted = end & 1 ? sim->config.reply_paths : sim->config.paths;
+	size_t n = weft_topo_evs(sim->config.topo, src, dst, sim->config.seed + 1, evs, wanted);
+
+	for (size_t i = 0; i < n; i++)
+		ports[i] = (uint8_t)weft_ev_plane(evs[i]);
+	struct weft_pathset_attr set = {
+		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n
+	};
+	struct weft_qp_attr attr = { .cc = sim->config.cc,
+		.cc_config = { .rate_bps = sim->shape.host_bps * sim->shape.planes,
+			.mtu_bytes = weft_nominal_bytes(plan_payload(&sim->shape)),
+			.base_rtt_ns = sim->shape.base_rtt_ns,
+			.trimming = sim->config.discipline == WEFT_DISCIPLINE_TRIM } };
+	struct weft_qp *qp;
+	struct weft_qp_info info;
+
+	e->qpn = 0; /* no path: this end stays closed, and its flow fails */
+	if (!n)
+		return;
+	WEFT_ASSERT(!weft_pathset_open(ep, &set, &e->set));
+	WEFT_ASSERT(!weft_qp_open(ep, &attr, &qp));
+	weft_qp_info(qp, &info);
+	e->qpn = info.qpn;
+}
+
+static void open_host(struct lane *lane, uint32_t index)
+{
+	struct weft_sim *sim = lane->sim;
+	struct host *host = &sim->hosts[index];
+	uint32_t first = sim->ends_of[index], end = sim->ends_of[index + 1], rkey;
+	struct weft_config config;
+
+	plan_endpoint(&sim->config, index, end - first, &config);
+	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
+	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
+	WEFT_ASSERT(!weft_region_add(
+		host->ep, 0, REGION_BASE, UINT32_MAX, 0, WEFT_ACCESS_REMOTE_WRITE, 99, &rkey));
+	host->t0 = (uint16_t)(index / sim->shape.hosts_per_t0);
+	host->downlink = (uint16_t)(index % sim->shape.hosts_per_t0);
+	host->ports_up = (uint32_t)((UINT64_C(1) << sim->shape.planes) - 1);
+	host->wake_ps = host->wheel_window = WEFT_NEVER;
+	for (uint32_t i = first; i < end; i++) {
+		open_end(sim, sim->ends[i]);
+		sim->flow_ends[sim->ends[i]].rkey = rkey;
+	}
+}
+
+static void open_own(struct lane *lane)
+{
+	const struct weft_topo_shape *s = &lane->sim->shape;
+	const struct weft_topo *topo = lane->sim->config.topo;
+
+	for (uint32_t plane = 0; plane < s->planes; plane++) {
+		for (uint32_t i = lane->t0_first; i < lane->t0_end; i++)
+			open_switch(lane, weft_topo_t0(topo, plane, i));
+		for (uint32_t i = lane->t1_first; i < lane->t1_end; i++)
+			open_switch(lane, weft_topo_t1(topo, plane, i));
+	}
+	for (uint32_t host = lane->host_first; host < lane->host_end; host++)
+		open_host(lane, host);
+}
+
+/* ---- connections ---- */
+
+static void connect_end(struct weft_sim *sim, uint32_t end)
+{
+	const struct weft_sim_flow *flow = &sim->flows[end >> 1];
+	const struct flow_end *e = &sim->flow_ends[end], *peer = &sim->flow_ends[end ^ 1];
+	struct weft_endpoint *ep = sim->hosts[end & 1 ? flow->dst : flow->src].ep;
+	struct weft_config config;
+
+	if (!e->qpn || !peer->qpn)
+		return;
+	plan_endpoint(&sim->config, 0, 1, &config);
+	struct weft_qp_attr attr = { .peer = end & 1 ? flow->src : flow->dst,
+		.peer_qpn = peer->qpn,
+		.pathset = e->set,
+		.mpr_rx_psns = config.window_psns,
+		.mpr_tx_psns = config.window_psns,
+		.wimm_rx = 1,
+		.wimm_tx = 1,
+		.trim_nack_rx = sim->config.discipline == WEFT_DISCIPLINE_TRIM,
+		.timeout_exp = 8,
+		.linear_count = 7,
+		.retry_count = 25 };
+	struct weft_qp *qp = weft_qp_find(ep, e->qpn);
+
+	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTR, &attr, WEFT_SIM_START_PS / 1000));
+	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTS, &attr, WEFT_SIM_START_PS / 1000));
+}
+
+static void connect_own(struct lane *lane)
+{
+	struct weft_sim *sim = lane->sim;
+
+	for (uint32_t host = lane->host_first; host < lane->host_end; host++) {
+		for (uint32_t i = sim->ends_of[host]; i < sim->ends_of[host + 1]; i++)
+			connect_end(sim, sim->ends[i]);
+		sim->hosts[host].wake_ps = weft_next_timeout(sim->hosts[host].ep);
+		if (sim->hosts[host].wake_ps != WEFT_NEVER)
+			sim->hosts[host].wake_ps *= 1000;
+		host_alarm(lane, host);
+	}
+}
+
+static int by_start(const void *left, const void *right, void *arg)
+{
+	const struct weft_sim_flow *flows = arg;
+	uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
+
+	if (flows[i].src != flows[k].src)
+		return flows[i].src < flows[k].src ? -1 : 1;
+	if (flows[i].start_ps != flows[k].start_ps)
+		return flows[i].start_ps < flows[k].start_ps ? -1 : 1;
+	return i < k ? -1 : i > k;
+}
+
+/* Which ends each host has, in the order of flows; which flows it starts, in that of time. */
+static void sort_flows(struct weft_sim *sim)
+{
+	uint32_t hosts = sim->shape.hosts, host = 0;
+
+	for (uint32_t i = 0; i < sim->n_flows; i++) {
+		sim->ends_of[sim->flows[i].src]++;
+		sim->ends_of[sim->flows[i].dst]++;
+		sim->starts[i] = i;
+	}
+	for (uint32_t i = 0, sum = 0; i <= hosts; i++) {
+		sum += i < hosts ? sim->ends_of[i] : 0;
+		sim->ends_of[i] = sum; /* the end; turns into the beginning below */
+	}
+	for (uint32_t i = sim->n_flows; i--;) {
+		sim->ends[--sim->ends_of[sim->flows[i].dst]] = i << 1 | 1;
+		sim->ends[--sim->ends_of[sim->flows[i].src]] = i << 1;
+	}
+	qsort_r(sim->starts, sim->n_flows, sizeof(*sim->starts), by_start, sim->flows);
+	for (uint32_t i = 0; i < sim->n_flows; host++) {
+		sim->hosts[host].next_flow = i;
+		while (i < sim->n_flows && sim->flows[sim->starts[i]].src == host)
+			i++;
+		sim->hosts[host].end_flow = i;
+	}
+}
+
+static void place_blocks(struct weft_sim *sim)
+{
+	uint64_t at = 0;
+
+	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
+		struct weft_config config;
+
+		plan_endpoint(
+			&sim->config, host, sim->ends_of[host + 1] - sim->ends_of[host], &config);
+		sim->block_of[host] = at;
+		at += weft_endpoint_size(&config);
+	}
+}
+
+static void fill_profiles(struct weft_sim *sim)
+{
+	uint64_t bdp = WEFT_MIN(plan_bdp(&sim->shape), (uint64_t)UINT32_MAX);
+
+	for (unsigned i = 0; i < 2; i++)
+		weft_port_profile_fill(
+			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp, 0);
+	if (sim->config.marks_last_hop) {
+		sim->profiles[1].ecn_min_bytes = sim->profiles[0].ecn_min_bytes;
+		sim->profiles[1].ecn_max_bytes = sim->profiles[0].ecn_max_bytes;
+	}
+}
+
+static bool take_all(struct weft_sim *sim, const struct plan *plan, uint32_t n_actions)
+{
+	return take_nodes(sim, plan) && take_flows(sim, n_actions) && take_switches(sim) &&
+	       take_lanes(sim, plan);
+}
+
+int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
+	const struct weft_sim_flow flows[], uint32_t n, const struct weft_sim_fault faults[],
+	uint32_t n_faults, char *error, size_t error_bytes)
+{
+	uint64_t rates[2] = { UINT64_MAX, 0 };
+	struct plan plan;
+
+	for (uint32_t i = 0; i < n_faults; i++) {
+		if (faults[i].kind != WEFT_SIM_LINK_RATE || faults[i].value < 1000000)
+			continue;
+		rates[0] = WEFT_MIN(rates[0], faults[i].value);
+		rates[1] = WEFT_MAX(rates[1], faults[i].value);
+	}
+	if (!plan_make(config, flows, n, rates, &plan, error, error_bytes))
+		return -1;
+	struct weft_sim *sim = memory_reserve(sizeof(*sim));
+
+	if (!sim) {
+		(void)plan_fail(error, error_bytes, "out of memory");
+		return -1;
+	}
+	sim->config = *config;
+	sim->shape = *weft_topo_shape(config->topo);
+	sim->n_lanes = WEFT_MIN(config->threads, sim->shape.t0s);
+	sim->n_flows = n;
+	sim->window_ps = plan.window_ps;
+	sim->ring = plan.ring;
+	sim->ports_max = plan.ports_max;
+	sim->switch_bytes[0] = plan.switch_bytes[0];
+	sim->switch_bytes[1] = plan.switch_bytes[1];
+	*out = sim;
+	if (!take_all(sim, &plan, fault_count(config->topo, faults, n_faults))) {
+		(void)plan_fail(error, error_bytes, "out of address space");
+		weft_sim_close(sim);
+		return -1;
+	}
+	memcpy(sim->flows, flows, n * sizeof(*flows));
+	fill_profiles(sim);
+	lay_cables(sim);
+	if (!fault_expand(sim, faults, n_faults, error, error_bytes)) {
+		weft_sim_close(sim);
+		return -1;
+	}
+	collect_sids(sim);
+	sort_flows(sim);
+	place_blocks(sim);
+	sim->window = WEFT_SIM_START_PS / sim->window_ps;
+	for (uint32_t i = 0; i < sim->n_lanes; i++) {
+		struct lane *lane = &sim->lanes[i];
+
+		lane->window = lane->wheel.window = sim->window;
+		lane->start_ps = lane->end_ps = sim->window * sim->window_ps;
+	}
+	lanes_run(sim, open_own);
+	lanes_run(sim, connect_own);
+	return 0;
+}
+
+void weft_sim_close(struct weft_sim *sim)
+{
+	if (!sim)
+		return;
+	slab_close(&sim->slab);
+	for (uint32_t i = 0; i < sim->n_areas; i++)
+		memory_release(sim->areas[i].at, sim->areas[i].bytes);
+	memory_release(sim, sizeof(*sim));
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * plan - how long a window may be, how much of everything there can be, and who owns what.
+ *
+ * A window is as long as the fastest way of a frame from one node to the next: the shortest cable
+ * and the time that the shortest frame takes on it.  It is the same for all cables, so fabrics with
+ * one short cable pay for it with more windows, not with wrong results.
+ *
+ * An endpoint gets what bandwidth and delay of its host demand and no more: at full scale a
+ * kilobyte of each is 128 MB.
+ */
+#include "local.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FULL_OVERHEAD 156u /* IP, UDP and MRC headers of a data packet, immediate included */
+#define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+bool plan_fail(char *error, size_t error_bytes, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(error, error_bytes, format, args);
+	va_end(args);
+	return false;
+}
+
+uint64_t line_ps(uint64_t bps, uint32_t frame_bytes)
+{
+	return (frame_bytes + WEFT_FRAME_GAP_BYTES) * ((UINT64_C(8000000000000) << 16) / bps) >> 16;
+}
+
+uint64_t plan_bdp(const struct weft_topo_shape *shape)
+{
+	return shape->core_bps / 8 * shape->base_rtt_ns / 1000000000u;
+}
+
+uint32_t plan_payload(const struct weft_topo_shape *shape)
+{
+	uint32_t payload = 4096;
+
+	while (payload > 256 && payload + FULL_OVERHEAD > shape->mtu_bytes)
+		payload /= 2;
+	return payload;
+}
+
+void plan_endpoint(
+	const struct weft_sim_config *config, uint32_t host, uint32_t ends, struct weft_config *out)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	uint32_t payload = plan_payload(s);
+	/* Congestion control's largest window: 1.5 times bandwidth and delay. */
+	uint64_t bdp = s->host_bps / 8 * s->base_rtt_ns / 1000000000u * s->planes;
+	uint32_t window_pkts = (uint32_t)(bdp * 3 / 2 / payload) + 16;
+	uint32_t psns = WEFT_ALIGN_UP(2 * window_pkts, (uint32_t)WEFT_MPR_UNIT_PSNS);
+
+	weft_config_default(out);
+	out->qps = (uint32_t)weft_pow2_up(WEFT_MAX(ends, 1u));
+	out->pathsets = WEFT_MAX(ends, 1u);
+	out->cqs = out->regions = 1;
+	out->paths_per_set = config->paths;
+	out->ports = s->planes;
+	out->sq_depth = out->rq_depth = out->wimm_max = out->events = 1;
+	out->cq_depth = out->qps;
+	out->window_psns = WEFT_MIN(psns, (uint32_t)WEFT_MPR_MAX_PSNS);
+	out->inflight_pkts = window_pkts;
+	out->answers = 32;
+	/* Once per round trip, as the specification has it: a way back that dies takes all
+	 * acknowledgements with it until it is found out.  The engine's default is for live hosts.
+	 */
+	out->reverse_probe_ns = s->base_rtt_ns;
+	out->mtu_bytes = payload;
+	out->base_rtt_ns = s->base_rtt_ns;
+	out->seed = config->seed * GOLDEN + 100 + host;
+}
+
+void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
+	const struct weft_port_profile profiles[2], struct weft_switch_config *out)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	uint32_t ports = weft_topo_node(config->topo, node).ports;
+
+	*out = (struct weft_switch_config){ .ports = ports,
+		.sids = ports + s->parallel,
+		.mtu_bytes = s->mtu_bytes,
+		.seed = config->seed * GOLDEN + node,
+		.dscp = WEFT_DSCP_DEFAULT,
+		.is_lean = true,
+		.profiles = profiles,
+		.n_profiles = 2,
+		.pool = pool };
+}
+
+/* ---- time ---- */
+
+struct spread {
+	uint64_t shortest_ps, longest_ps; /* of a frame, from one node to the next */
+	uint64_t bps_max;
+	uint32_t kinds;
+};
+
+static struct spread look_at_links(const struct weft_topo *topo, const uint64_t rates[2])
+{
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	uint32_t full = s->mtu_bytes + WEFT_FRAME_ETHER_BYTES;
+	struct spread spread = { .shortest_ps = UINT64_MAX, .bps_max = rates[1] };
+	struct weft_link last = { 0 };
+
+	for (uint32_t i = 0; i < s->links; i++) {
+		struct weft_link l = weft_topo_link(topo, i);
+
+		if (!l.cabled || (l.bps == last.bps && l.delay_ns == last.delay_ns))
+			continue;
+		uint64_t fast = WEFT_MAX(l.bps, rates[1]), slow = WEFT_MIN(l.bps, rates[0]);
+		uint64_t delay_ps = (uint64_t)l.delay_ns * 1000;
+
+		spread.shortest_ps =
+			WEFT_MIN(spread.shortest_ps, delay_ps + line_ps(fast, ACK_BYTES));
+		spread.longest_ps = WEFT_MAX(spread.longest_ps, delay_ps + line_ps(slow, full));
+		spread.bps_max = WEFT_MAX(spread.bps_max, l.bps);
+		spread.kinds++;
+		last = l;
+	}
+	return spread;
+}
+
+static bool plan_time(const struct weft_sim_config *config, const uint64_t rates[2],
+	struct plan *plan, char *error, size_t error_bytes)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	struct spread spread = look_at_links(config->topo, rates);
+
+	/* Times inside a window are kept in 32 bits. */
+	plan->window_ps = WEFT_MIN(spread.shortest_ps, UINT64_C(1) << 31);
+	uint64_t ahead = spread.longest_ps / plan->window_ps + 3;
+
+	if (ahead > RING_MAX) {
+		return plan_fail(error, error_bytes,
+			"%s: links differ too much: a frame takes %u ns over one and %u ns over"
+			" another, allowed is a factor of %u",
+			s->name, (unsigned)(spread.shortest_ps / 1000),
+			(unsigned)(spread.longest_ps / 1000), RING_MAX - 3u);
+	}
+	plan->ring = (uint32_t)weft_pow2_up(ahead);
+	plan->n_lines = 2 * spread.kinds + 2;
+	uint64_t a_port = plan->window_ps / line_ps(spread.bps_max, ACK_BYTES) + 2;
+	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
+
+	plan->ports_max = WEFT_MAX(ports, s->planes);
+	if (a_port * plan->ports_max >> MAIL_NUMBER_BITS)
+		return plan_fail(error, error_bytes,
+			"%s: %u frames could reach a switch within the delay of its shortest link,"
+			" allowed are %u",
+			s->name, (unsigned)(a_port * plan->ports_max), 1u << MAIL_NUMBER_BITS);
+	plan->mail_frames = (uint32_t)(a_port * plan->ports_max);
+	return true;
+}
+
+/* ---- memory ---- */
+
+static bool judge(const struct weft_sim_config *c, char *error, size_t error_bytes)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(c->topo);
+
+	if (c->threads < 1 || c->threads > WEFT_SIM_THREADS_MAX)
+		return plan_fail(error, error_bytes, "threads: %u, allowed is 1 to %u",
+			(unsigned)c->threads, WEFT_SIM_THREADS_MAX);
+	if (c->paths < s->planes || c->paths > 512)
+		return plan_fail(error, error_bytes, "paths: %u, allowed is %u (planes) to 512",
+			(unsigned)c->paths, (unsigned)s->planes);
+	if (c->reply_paths < s->planes || c->reply_paths > c->paths)
+		return plan_fail(error, error_bytes,
+			"reply paths: %u, allowed is %u (planes) to %u (paths)",
+			(unsigned)c->reply_paths, (unsigned)s->planes, (unsigned)c->paths);
+	if (c->discipline == WEFT_DISCIPLINE_LOSSLESS)
+		return plan_fail(error, error_bytes, "discipline: lossless is not simulated yet");
+	return true;
+}
+
+static bool judge_flows(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+	uint32_t n, char *error, size_t error_bytes)
+{
+	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
+
+	if (n > UINT32_MAX / 4)
+		return plan_fail(error, error_bytes, "flows: %u are too many", (unsigned)n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (flows[i].src >= hosts || flows[i].dst >= hosts || flows[i].src == flows[i].dst)
+			return plan_fail(error, error_bytes,
+				"flow %u: from %u to %u, wanted are two different hosts below %u",
+				(unsigned)i, (unsigned)flows[i].src, (unsigned)flows[i].dst,
+				(unsigned)hosts);
+		if (!flows[i].len_bytes)
+			return plan_fail(error, error_bytes, "flow %u: 0 bytes", (unsigned)i);
+	}
+	return true;
+}
+
+/* Endpoints, by counting how many QPs each host has. */
+static bool plan_endpoints(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+	uint32_t n, struct plan *plan, uint64_t *in_flight)
+{
+	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
+	uint32_t *ends = memory_reserve((uint64_t)hosts * sizeof(*ends));
+
+	if (!ends)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		ends[flows[i].src]++;
+		ends[flows[i].dst]++;
+	}
+	for (uint32_t host = 0; host < hosts; host++) {
+		struct weft_config endpoint;
+
+		plan_endpoint(config, host, ends[host], &endpoint);
+		plan->memory.endpoints += weft_endpoint_size(&endpoint);
+		*in_flight += endpoint.inflight_pkts;
+	}
+	memory_release(ends, (uint64_t)hosts * sizeof(*ends));
+	return true;
+}
+
+static uint64_t switch_bytes(const struct weft_sim_config *config, uint32_t node)
+{
+	struct weft_port_profile profiles[2];
+	struct weft_frame_pool pool;
+	struct weft_switch_config c;
+
+	for (unsigned i = 0; i < 2; i++)
+		weft_port_profile_fill(&profiles[i], config->discipline, i == 1, 0, 0);
+	plan_switch(config, node, &pool, profiles, &c);
+	return weft_switch_size(&c);
+}
+
+static void plan_memory(
+	const struct weft_sim_config *config, uint32_t n, uint64_t in_flight, struct plan *plan)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	uint64_t t0s = (uint64_t)s->planes * s->t0s, t1s = (uint64_t)s->planes * s->t1s;
+	uint64_t ports = t0s * (s->hosts_per_t0 + s->uplinks) + t1s * s->t0s * s->parallel;
+	struct weft_sim_memory *m = &plan->memory;
+	/* Beyond what may be in flight come repeats, answers and probes. */
+	uint64_t packets = 4 * in_flight + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
+
+	plan->packets = (uint32_t)WEFT_MIN(packets, UINT64_C(0xfffff000));
+	plan->mail_chunks = (uint32_t)WEFT_MIN(
+		plan->packets / CHUNK_FRAMES + (uint64_t)s->nodes, UINT64_C(0xfffffff));
+	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
+	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
+	m->switches = t0s * plan->switch_bytes[0] + t1s * plan->switch_bytes[1] +
+		      ports * (sizeof(struct cable) + 1) + (t0s + t1s) * sizeof(struct switch_node);
+	m->tables = (uint64_t)s->hosts * (sizeof(struct host) + s->planes * 10 + 12) +
+		    (uint64_t)n * (sizeof(struct weft_sim_flow) + 12 +
+					  2 * (sizeof(struct flow_end) + 4)) +
+		    (uint64_t)config->threads * plan->ring * s->nodes * (sizeof(struct box) + 1);
+	/* What usually exists at a time: bandwidth x delay, where congestion control allows half as
+	 * much again; a chunk in two is half empty.
+	 */
+	uint64_t usual = in_flight * 2 / 3;
+
+	m->packets = usual * (sizeof(struct weft_pkt) + sizeof(struct weft_frame) / 4);
+	m->mail = usual * sizeof(struct chunk) / CHUNK_FRAMES +
+		  2 * (uint64_t)s->nodes * sizeof(struct chunk) / 2;
+	m->total = m->endpoints + m->switches + m->packets + m->mail + m->tables;
+}
+
+bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow flows[], uint32_t n,
+	const uint64_t rates[2], struct plan *plan, char *error, size_t error_bytes)
+{
+	uint64_t in_flight = 0;
+
+	*plan = (struct plan){ 0 };
+	if (!judge(config, error, error_bytes) ||
+		!judge_flows(config, flows, n, error, error_bytes) ||
+		!plan_time(config, rates, plan, error, error_bytes))
+		return false;
+	if (!plan_endpoints(config, flows, n, plan, &in_flight))
+		return plan_fail(error, error_bytes, "out of memory");
+	plan_memory(config, n, in_flight, plan);
+	return true;
+}
+
+/* Hosts go with the T0s above them, in all planes; T1s are dealt out evenly. */
+void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t lanes)
+{
+	uint64_t i = lane->index;
+
+	lane->t0_first = (uint32_t)(i * shape->t0s / lanes);
+	lane->t0_end = (uint32_t)((i + 1) * shape->t0s / lanes);
+	lane->t1_first = (uint32_t)(i * shape->t1s / lanes);
+	lane->t1_end = (uint32_t)((i + 1) * shape->t1s / lanes);
+	lane->host_first = WEFT_MIN(lane->t0_first * shape->hosts_per_t0, shape->hosts);
+	lane->host_end = WEFT_MIN(lane->t0_end * shape->hosts_per_t0, shape->hosts);
+	if (i + 1 == lanes)
+		lane->host_end = shape->hosts;
+}
+
+void weft_sim_config_default(struct weft_sim_config *config)
+{
+	*config = (struct weft_sim_config){ .threads = 1,
+		.seed = 1,
+		.paths = 128,
+		.reply_paths = 16,
+		.discipline = WEFT_DISCIPLINE_TRIM,
+		.cc = &weft_cc_nscc };
+}
+
+int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+	uint32_t n, struct weft_sim_memory *memory, char *error, size_t error_bytes)
+{
+	struct plan plan;
+
+	if (!plan_make(config, flows, n, (uint64_t[]){ UINT64_MAX, 0 }, &plan, error, error_bytes))
+		return -1;
+	*memory = plan.memory;
+	return 0;
+}

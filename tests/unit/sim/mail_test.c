@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "small.h"
+
+/* A lane of a small fabric, in its first window. */
+static struct lane *lane_at_start(struct small *s)
+{
+	small_open(s);
+	struct lane *lane = &s->sim->lanes[0];
+
+	lane->end_ps = lane->start_ps + s->sim->window_ps;
+	return lane;
+}
+
+static void go_on(struct lane *lane)
+{
+	mail_clear(lane);
+	lane->window++;
+	lane->start_ps = lane->window * lane->sim->window_ps;
+	lane->end_ps = lane->start_ps + lane->sim->window_ps;
+}
+
+TEST(mail_post__delivers_in_the_window_of_arrival_only)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct lane *lane = lane_at_start(&s);
+	uint64_t window_ps = s.sim->window_ps, start_ps = lane->start_ps;
+
+	for (uint32_t k = 1; k < 10; k++)
+		mail_post(
+			lane, 5, start_ps + k * window_ps + k, &(struct weft_frame){ .handle = k });
+	CHECK_EQ(mail_next(lane), lane->window + 1);
+	for (uint32_t k = 1; k < 10; k++) {
+		go_on(lane);
+		CHECK_EQ(mail_bits(lane, 0), 1u << 5);
+		mail_collect(lane, 4);
+		CHECK_EQ(lane->n_frames, 0);
+		mail_collect(lane, 5);
+		CHECK_EQ(lane->n_frames, 1);
+		CHECK_EQ((uint32_t)mail_frame(lane, 0)->handle, k);
+		CHECK_EQ(mail_ps(lane, 0), start_ps + k * window_ps + k);
+	}
+	go_on(lane);
+	CHECK_EQ(mail_bits(lane, 0), 0);
+	CHECK(mail_next(lane) == WEFT_NEVER);
+	small_close(&s);
+}
+
+TEST(mail_post__refuses_what_would_arrive_in_this_window)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct lane *lane = lane_at_start(&s);
+
+	CHECK_PANICS(mail_post(lane, 5, lane->end_ps - 1, &(struct weft_frame){ 0 }));
+	small_close(&s);
+}
+
+/* Few and many, with times that are often equal: by time, then by port, whoever came first. */
+TEST(mail_collect__sorts_by_time_and_port)
+{
+	struct small s = small_make(SMALL_ONE);
+	struct lane *lane = lane_at_start(&s);
+	struct weft_rng rng;
+
+	weft_rng_seed(&rng, 3);
+	for (uint32_t n = 1; n < 2700; n = n * 3 + 1) {
+		uint64_t before = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			mail_post(lane, 17,
+				lane->end_ps + weft_rng_below(&rng, i % 3 ? 40 : s.sim->window_ps),
+				&(struct weft_frame){
+					.handle = i, .in_port = (uint16_t)(i % 500) });
+		go_on(lane);
+		mail_collect(lane, 17);
+		CHECK_EQ(lane->n_frames, n);
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t key = (mail_ps(lane, i) - lane->start_ps) << 12 |
+				       mail_frame(lane, i)->in_port;
+
+			CHECK(key >= before);
+			before = key;
+		}
+	}
+	small_close(&s);
+}

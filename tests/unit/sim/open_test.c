@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "small.h"
+
+/* Every cable must lead where the fabric file says, in both directions. */
+TEST(lay_cables__follows_the_fabric_file)
+{
+	struct small s = small_make(SMALL_FOUR);
+
+	small_open(&s);
+	const struct weft_topo_shape *shape = &s.sim->shape;
+
+	for (uint32_t node = shape->hosts; node < shape->nodes; node++) {
+		const struct switch_node *sw = &s.sim->switches[node - shape->hosts];
+
+		CHECK_EQ(sw->ports, weft_topo_node(s.topo, node).ports);
+		for (uint32_t port = 0; port < sw->ports; port++) {
+			struct weft_link l =
+				weft_topo_link(s.topo, weft_topo_port_link(s.topo, node, port));
+			unsigned peer = l.node[0] == node;
+
+			CHECK_EQ(sw->cables[port].node, l.node[peer]);
+			CHECK_EQ(sw->cables[port].port, l.port[peer]);
+			CHECK_EQ(s.sim->lines[sw->cables[port].line].delay_ps,
+				(uint64_t)l.delay_ns * 1000);
+		}
+	}
+	CHECK_EQ(s.sim->n_lines, 2);
+	small_close(&s);
+}
+
+TEST(weft_sim_open__connects_every_flow)
+{
+	struct small s = small_make(SMALL_ONE);
+
+	small_permute(&s, 100);
+	small_open(&s);
+	for (uint32_t end = 0; end < 2 * s.n; end++) {
+		const struct weft_sim_flow *flow = &s.flows[end >> 1];
+		struct weft_qp *qp = weft_qp_find(s.sim->hosts[end & 1 ? flow->dst : flow->src].ep,
+			s.sim->flow_ends[end].qpn);
+		struct weft_qp_info info;
+
+		REQUIRE(qp);
+		weft_qp_info(qp, &info);
+		CHECK_EQ(info.state, WEFT_QP_RTS);
+		CHECK_EQ(info.peer_qpn, s.sim->flow_ends[end ^ 1].qpn);
+	}
+	weft_sim_check(s.sim);
+	small_close(&s);
+}
+
+TEST(weft_sim_open__takes_links_that_are_missing_or_different)
+{
+	struct small s = small_make(SMALL_ONE "overrides:\n"
+					      "  - {link: p0.t0-0:t1-1, cabled: false}\n"
+					      "  - {link: h3.p0, speed: 100Gb/s, delay: 2us}\n");
+
+	s.flows[s.n++] = (struct weft_sim_flow){ 3, 15, 409600, 0 };
+	s.flows[s.n++] = (struct weft_sim_flow){ 2, 14, 409600, 0 };
+	small_run(&s);
+	CHECK_EQ(s.totals.flows_done, 2);
+	CHECK_EQ(s.totals.lost, 0);
+	/* 100 packets at a quarter of the speed. */
+	CHECK(weft_sim_flow_ps(s.sim, 0) > weft_sim_flow_ps(s.sim, 1) + 70 * 4262 * 60);
+	small_close(&s);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "small.h"
+
+#include <stdio.h>
+
+static struct weft_topo *paper(void)
+{
+	static const char text[] = "name: paper\nplanes: 8\nt0s: 512\nt1s: 256\nhosts: 131072\n"
+				   "host_links: {speed: 100Gb/s, delay: 1us}\n"
+				   "core_links: {speed: 100Gb/s, delay: 1us}\n";
+	struct weft_topo *topo = NULL;
+	char error[256];
+
+	REQUIRE(!weft_topo_open_text(&topo, text, sizeof(text) - 1, "paper", error, sizeof(error)));
+	return topo;
+}
+
+/* The paper's largest fabric must fit this 64 kB for each NIC, all told. */
+TEST(weft_sim_estimate__fits_131072_nics_into_64_kb_each)
+{
+	struct weft_sim_config config;
+	struct weft_sim_memory m;
+	struct weft_sim_flow *flows = calloc(131072, sizeof(*flows));
+	struct weft_topo *topo = paper();
+	char error[256] = "";
+
+	REQUIRE(flows);
+	weft_sim_config_default(&config);
+	config.topo = topo;
+	weft_sim_permutation(topo, 2000000, 1, flows);
+	CHECK_EQ(weft_sim_estimate(&config, flows, 131072, &m, error, sizeof(error)), 0);
+	CHECK_STR(error, "");
+	fprintf(stderr,
+		"bytes per NIC: endpoints %u, switches %u, packets %u, mail %u, tables %u: %u\n",
+		(unsigned)(m.endpoints >> 17), (unsigned)(m.switches >> 17),
+		(unsigned)(m.packets >> 17), (unsigned)(m.mail >> 17), (unsigned)(m.tables >> 17),
+		(unsigned)(m.total >> 17));
+	CHECK_EQ(m.total, m.endpoints + m.switches + m.packets + m.mail + m.tables);
+	CHECK(m.total >> 17 <= 64000);
+	weft_topo_close(topo);
+	free(flows);
+}
+
+TEST(plan_make__says_what_is_wrong)
+{
+	static const struct {
+		uint32_t threads, paths, reply_paths;
+		enum weft_discipline discipline;
+		struct weft_sim_flow flow;
+		const char *error;
+	} rows[] = {
+		{ 0, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+			"threads: 0, allowed is 1 to 64" },
+		{ 65, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+			"threads: 65, allowed is 1 to 64" },
+		{ 1, 3, 3, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+			"paths: 3, allowed is 4 (planes) to 512" },
+		{ 1, 16, 17, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+			"reply paths: 17, allowed is 4 (planes) to 16 (paths)" },
+		{ 1, 16, 16, WEFT_DISCIPLINE_LOSSLESS, { 0, 1, 1, 0 },
+			"discipline: lossless is not simulated yet" },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 16, 1, 0 },
+			"flow 0: from 0 to 16, wanted are two different hosts below 16" },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 3, 3, 1, 0 },
+			"flow 0: from 3 to 3, wanted are two different hosts below 16" },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 0, 0 }, "flow 0: 0 bytes" },
+	};
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
+		struct small s = small_make(SMALL_FOUR);
+
+		s.config.threads = rows[i].threads;
+		s.config.paths = rows[i].paths;
+		s.config.reply_paths = rows[i].reply_paths;
+		s.config.discipline = rows[i].discipline;
+		CHECK_EQ(weft_sim_open(&s.sim, &s.config, &rows[i].flow, 1, NULL, 0, s.error,
+				 sizeof(s.error)),
+			-1);
+		CHECK_STR(s.error, rows[i].error);
+		CHECK(!s.sim);
+		small_close(&s);
+	}
+}
+
+/* A window is the quickest way from node to node: 122 + 24 bytes at 100 Gb/s and 100 ns. */
+TEST(plan_make__takes_the_shortest_link_for_its_window)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct plan plan;
+
+	CHECK(plan_make(&s.config, NULL, 0, (uint64_t[]){ UINT64_MAX, 0 }, &plan, s.error,
+		sizeof(s.error)));
+	CHECK_EQ(plan.window_ps, 100000 + 146 * 80);
+	/* 500 ns and a full frame of 341 ns are eight windows ahead. */
+	CHECK_EQ(plan.ring, 16);
+	/* A fault that makes a link ten times as fast makes the window shorter. */
+	CHECK(plan_make(&s.config, NULL, 0,
+		(uint64_t[]){ UINT64_C(1000000000000), UINT64_C(1000000000000) }, &plan, s.error,
+		sizeof(s.error)));
+	CHECK_EQ(plan.window_ps, 100000 + 146 * 8);
+	small_close(&s);
+}
+
+TEST(plan_make__refuses_links_that_differ_too_much)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct plan plan;
+
+	CHECK(!plan_make(&s.config, NULL, 0, (uint64_t[]){ 1000000, 1000000 }, &plan, s.error,
+		sizeof(s.error)));
+	CHECK_STR(s.error,
+		"four: links differ too much: a frame takes 111 ns over one and 34320500 ns over"
+		" another, allowed is a factor of 4093");
+	small_close(&s);
+}
+
+TEST(plan_lane__owns_every_node_once)
+{
+	struct weft_topo_shape shape = {
+		.planes = 3, .t0s = 7, .t1s = 5, .hosts = 40, .hosts_per_t0 = 6
+	};
+
+	for (uint32_t lanes = 1; lanes <= 7; lanes++) {
+		uint32_t host = 0, t0 = 0, t1 = 0;
+
+		for (uint32_t i = 0; i < lanes; i++) {
+			struct lane lane = { .index = i };
+
+			plan_lane(&lane, &shape, lanes);
+			CHECK_EQ(lane.host_first, host);
+			CHECK_EQ(lane.t0_first, t0);
+			CHECK_EQ(lane.t1_first, t1);
+			host = lane.host_end;
+			t0 = lane.t0_end;
+			t1 = lane.t1_end;
+		}
+		CHECK_EQ(host, 40);
+		CHECK_EQ(t0, 7);
+		CHECK_EQ(t1, 5);
+	}
+}
