@@ -6,8 +6,8 @@
  * with full frames to one other (permutation: no queues but those of chance), or three hosts fill
  * one's (crowd: its ports trim), and the rack is run in strides of 20 us, as a live loop would.
  * Three hops to a frame; the time of send and take is in it.  Slots are used in turn, 4096 of them,
- * so that headers come from the second cache at best; payload is never touched.  What a switch
- * costs alone: bench/fabric/switch.  Usage: rack_bench [PART-OF-A-NAME]
+ * so that headers come from the second cache at best; payload is never touched.  Beside it
+ * the same switch alone, in and out.  Usage: rack_bench [PART-OF-A-NAME]
  */
 #include "../bench.h"
 
@@ -16,7 +16,14 @@
 
 #include <string.h>
 
-enum { SLOTS = 4096, SLOT = 4608, IP_BYTES = 4224, STRIDE_PS = 20000000, STRIDES = 2 };
+enum {
+	SLOTS = 4096,
+	SLOT = 4608,
+	IP_BYTES = 4224,
+	STRIDE_PS = 20000000,
+	STRIDES = 2,
+	ALONE = 8192
+};
 
 static const char lab8[] = "name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n";
 static const char many[] = "name: many\nplanes: 2\nt0s: 16\nt1s: 16\nhosts: 256\n";
@@ -115,6 +122,35 @@ static void stride(bool is_crowd)
 	take();
 }
 
+/* What of that is the switch: h0's T0 in plane 0, in and out, nobody waits. */
+static void alone(void)
+{
+	static double round_ns[BENCH_ROUNDS];
+	struct weft_switch *sw = weft_rack_switch(rack, weft_topo_t0(topo, 0, 0));
+	struct weft_departure departure;
+	uint32_t port = 0;
+
+	now_ps += UINT64_C(1000000000); /* until all is quiet */
+	weft_rack_run(rack, now_ps);
+	take();
+	for (unsigned round = 0; round < BENCH_ROUNDS; round++) {
+		double start_ns = bench_now_ns();
+
+		for (unsigned i = 0; i < ALONE; i++) {
+			struct weft_frame frame = { .handle = i % SLOTS };
+			uint8_t *ip = memory + frame.handle * SLOT;
+
+			memcpy(ip, head_of(0, 0, i & 1), 40);
+			now_ps += 1000000;
+			must(!weft_switch_input_bytes(sw, &frame, ip, IP_BYTES, now_ps, &port));
+			must(weft_switch_take(sw, port, now_ps, &departure));
+			BENCH_USE(departure);
+		}
+		round_ns[round] = bench_now_ns() - start_ns;
+	}
+	bench_print("a hop, the switch alone, bytes", round_ns, ALONE);
+}
+
 static void run(const char *name, const char *fabric, bool is_bytes, bool is_crowd)
 {
 	static double round_ns[BENCH_ROUNDS];
@@ -141,6 +177,8 @@ static void run(const char *name, const char *fabric, bool is_bytes, bool is_cro
 			(bench_now_ns() - start_ns) / (double)(weft_rack_stats(rack)->hops - hops);
 	}
 	bench_print(name, round_ns, 1);
+	if (is_bytes && !is_crowd)
+		alone();
 	weft_rack_close(rack);
 	weft_topo_close(topo);
 	free(memory);
