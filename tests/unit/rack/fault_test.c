@@ -185,74 +185,78 @@ TEST(weft_rack_freeze__keeps_what_waits)
 	rig_close(&rig);
 }
 
-/* Two hosts fill one uplink; how many of their frames have started on it by now_ps. */
+/*
+ * Two hosts fill one uplink until 20 lines' time, so that the port has as much to send when nothing
+ * comes in any more; some of that flies, some waits.  Returns how many have started by now_ps.
+ */
 static uint32_t fill_uplink(uint64_t now_ps)
 {
+	rig_open(&rig, rig_fabric, false);
 	for (uint32_t i = 0; i < 40; i++)
 		CHECK(rig_send(&rig, i % 2, 4 + i % 2, weft_ev(0, 0), i, 986, 0));
-	return (uint32_t)((now_ps - FULL_PS - 100000) / FULL_PS + 1);
+	return (uint32_t)WEFT_MIN((now_ps - FULL_PS - 100000) / FULL_PS + 1, UINT64_C(40));
 }
+
+enum { FILL_FROM = 10 * FULL_PS, FILL_TO = 45 * FULL_PS, FILL_STEP = 50000 };
 
 TEST(weft_rack_freeze__stops_no_frame_that_has_started)
 {
-	uint64_t now_ps = 17 * FULL_PS + 150000;
+	for (uint64_t now_ps = FILL_FROM; now_ps < FILL_TO; now_ps += FILL_STEP) {
+		uint32_t started = fill_uplink(now_ps);
 
-	rig_open(&rig, rig_fabric, false);
-	uint32_t node = weft_topo_t0(rig.topo, 0, 0), started = fill_uplink(now_ps);
-
-	weft_rack_freeze(rig.rack, node, true, now_ps);
-	rig_run(&rig, late_ps);
-	CHECK_EQ(weft_rack_stats(rig.rack)->arrived, started);
-	rig_close(&rig);
+		weft_rack_freeze(rig.rack, weft_topo_t0(rig.topo, 0, 0), true, now_ps);
+		rig_run(&rig, late_ps);
+		CHECK_EQ(weft_rack_stats(rig.rack)->arrived, started);
+		rig_close(&rig);
+	}
 }
 
 TEST(weft_rack_power__loses_on_the_cable_what_has_started)
 {
-	uint64_t now_ps = 17 * FULL_PS + 150000;
+	for (uint64_t now_ps = FILL_FROM; now_ps < FILL_TO; now_ps += FILL_STEP) {
+		uint32_t started = fill_uplink(now_ps), node = weft_topo_t0(rig.topo, 0, 0);
 
-	rig_open(&rig, rig_fabric, false);
-	uint32_t node = weft_topo_t0(rig.topo, 0, 0), started = fill_uplink(now_ps);
-
-	weft_rack_power(rig.rack, node, false, now_ps);
-	CHECK_EQ(weft_switch_port_counters(weft_rack_switch(rig.rack, node), 4)->out_pkts, started);
-	rig_run(&rig, late_ps);
-	CHECK_EQ(rig.n_outs, 40);
-	rig_close(&rig);
+		weft_rack_power(rig.rack, node, false, now_ps);
+		CHECK_EQ(weft_switch_port_counters(weft_rack_switch(rig.rack, node), 4)->out_pkts,
+			started);
+		rig_run(&rig, late_ps);
+		CHECK_EQ(rig.n_outs, 40);
+		rig_close(&rig);
+	}
 }
 
 TEST(weft_rack_link_rate__leaves_what_has_started_at_its_speed)
 {
-	uint64_t now_ps = 17 * FULL_PS + 150000;
+	for (uint64_t now_ps = FILL_FROM; now_ps < FILL_TO; now_ps += FILL_STEP) {
+		uint32_t started = fill_uplink(now_ps);
 
-	rig_open(&rig, rig_fabric, false);
-	uint32_t started = fill_uplink(now_ps);
+		weft_rack_run(rig.rack, now_ps);
+		weft_rack_link_rate(rig.rack, link_of("p0.t0-0:t1-0"), UINT64_C(10000000000));
+		rig_run(&rig, late_ps);
+		CHECK_EQ(rig.n_outs, 40);
+		for (uint32_t i = 0; i < 40; i++) {
+			uint64_t slow = i < started ? 0 : 9 * (i - started + 1);
 
-	weft_rack_run(rig.rack, now_ps);
-	weft_rack_link_rate(rig.rack, link_of("p0.t0-0:t1-0"), UINT64_C(10000000000));
-	rig_run(&rig, late_ps);
-	CHECK_EQ(rig.n_outs, 40);
-	for (uint32_t i = 0; i < 40; i++) { /* their start is at 1 FULL_PS + 100 ns + i FULL_PS */
-		uint64_t slow = i < started ? 0 : 9 * (i - started + 1);
-
-		CHECK_EQ(rig.outs[i].at_ps, (4 + i + slow) * FULL_PS + 1200000);
+			CHECK_EQ(rig.outs[i].at_ps, (4 + i + slow) * FULL_PS + 1200000);
+		}
+		rig_close(&rig);
 	}
-	rig_close(&rig);
 }
 
 TEST(weft_rack_switch__shows_what_has_happened_by_now)
 {
-	uint64_t now_ps = 17 * FULL_PS + 150000;
+	for (uint64_t now_ps = FILL_FROM; now_ps < FILL_TO; now_ps += FILL_STEP) {
+		uint32_t started = fill_uplink(now_ps);
+		uint64_t come = WEFT_MIN((now_ps - 100000) / FULL_PS * 2, UINT64_C(40));
 
-	rig_open(&rig, rig_fabric, false);
-	uint32_t node = weft_topo_t0(rig.topo, 0, 0), started = fill_uplink(now_ps);
+		weft_rack_run(rig.rack, now_ps);
+		const struct weft_switch *sw =
+			weft_rack_switch(rig.rack, weft_topo_t0(rig.topo, 0, 0));
 
-	weft_rack_run(rig.rack, now_ps);
-	const struct weft_switch *sw = weft_rack_switch(rig.rack, node);
-
-	CHECK_EQ(weft_switch_port_counters(sw, 4)->out_pkts, started);
-	/* Two hosts have brought as many each as one line takes. */
-	CHECK_EQ(weft_switch_depth_bytes(sw, 4, WEFT_QUEUE_DATA), 1000 * started);
-	rig_close(&rig);
+		CHECK_EQ(weft_switch_port_counters(sw, 4)->out_pkts, started);
+		CHECK_EQ(weft_switch_depth_bytes(sw, 4, WEFT_QUEUE_DATA), 1000 * (come - started));
+		rig_close(&rig);
+	}
 }
 
 TEST(weft_rack_power__brings_a_switch_back_with_its_table)

@@ -137,6 +137,28 @@ TEST(pause_arrive__lets_those_talk_who_had_to_wait)
 	rig_close(&rig);
 }
 
+/* The last words of a switch that has nothing else to do. */
+TEST(pause_arrive__lets_those_talk_whom_nothing_else_would_wake)
+{
+	open_lossless();
+	struct weft_rack *rack = rig.rack;
+	uint32_t rest = rack->pauses[rack->pauses_free].next, only = rack->pauses_free;
+
+	for (unsigned i = 0; i < PROFILES; i++)
+		rack->profiles[i].xon_bytes = 0; /* go on when all of a host's frames have left */
+	rack->pauses[only].next = NONE;
+	/* 8 ns each, and a pause takes 107; when it comes, both have hardly anything left. */
+	for (uint32_t i = 0; i < 2060; i++)
+		CHECK(rig_send(&rig, 1 + i % 2, 0, weft_ev(0, 0), i, 64, 0));
+	rig_run(&rig, late_ps);
+	CHECK_EQ(rig.n_outs, 2060);
+	CHECK(total_pauses() >= 4);
+	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
+	CHECK(weft_rack_line_free_ps(rack, 2, 0) != WEFT_NEVER);
+	rack->pauses[only].next = rest;
+	rig_close(&rig);
+}
+
 TEST(pause_again__reminds_who_was_unplugged)
 {
 	open_lossless();
@@ -157,6 +179,11 @@ TEST(pause_again__reminds_who_was_unplugged)
 	rig_run(&rig, told_ps);
 	CHECK_EQ(weft_rack_line_free_ps(rack, 1, 0), WEFT_NEVER);
 	rig_run(&rig, late_ps);
+	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
+	/* Who has been told to go on is not reminded of the pause before. */
+	weft_rack_link_mark(rack, link, false, late_ps);
+	weft_rack_link_mark(rack, link, true, late_ps);
+	rig_run(&rig, 2 * late_ps);
 	CHECK(weft_rack_line_free_ps(rack, 1, 0) != WEFT_NEVER);
 	CHECK_EQ(rig.n_outs, 200);
 	rig_close(&rig);
