@@ -80,10 +80,11 @@ static inline void build(struct world *world, const char *text, uint64_t rate_bp
 /* The same with soft switches, whose sockets need a place: build_end() takes it away again. */
 static char build_folder[64];
 
-static inline void build_soft(struct world *world, const char *text)
+static inline void build_soft_at(struct world *world, const char *text, uint64_t rate_bps)
 {
-	const struct weft_lab_options options = { .name = "soft",
-		.switches = WEFT_LAB_SWITCHES_SOFT };
+	const struct weft_lab_options options = {
+		.name = "soft", .rate_bps = rate_bps, .switches = WEFT_LAB_SWITCHES_SOFT
+	};
 	char path[128];
 
 	need_root_here();
@@ -99,6 +100,11 @@ static inline void build_soft(struct world *world, const char *text)
 		return;
 	CHECK_FAIL("%s", world->error);
 	longjmp(check_leave, 1);
+}
+
+static inline void build_soft(struct world *world, const char *text)
+{
+	build_soft_at(world, text, 0);
 }
 
 static inline void build_end(struct world *world)

@@ -47,6 +47,41 @@ TEST(soft_start__carries_host_addresses)
 	build_end(&world);
 }
 
+/*
+ * The host's bucket lets through what the line behind it takes, gaps included, so nothing piles up
+ * before the line however long a sender sends.  Short packets, whose gaps are a fifth of the time.
+ */
+TEST(soft_start__makes_senders_wait_at_the_rate)
+{
+	enum { PACKETS = 30000, BYTES = 60, LINE_BYTES = BYTES + 48 + 14 + 24 };
+	uint8_t address[16], to[16], from[16];
+	int bytes = 16000000;
+	unsigned got = 0, least = PACKETS; /* under way, in the second half */
+	char data[BYTES] = "";
+
+	build_soft_at(&world, TWO_PLANES, 20000000);
+	int tx = udp_open(&world, 0, 5000), rx = udp_open(&world, 3, 4791);
+	setsockopt(rx, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	REQUIRE(weft_topo_usid(world.topo, 0, 3, 0, address));
+	uint64_t start_ns = clock_now_ns();
+	for (unsigned i = 0; i < PACKETS; i++) {
+		CHECK(udp_send(tx, address, data, sizeof(data)));
+		while (udp_take(rx, 0, to, from, data, sizeof(data)) > 0)
+			got++;
+		if (i >= PACKETS / 2)
+			least = WEFT_MIN(least, i + 1 - got);
+	}
+	while (got < PACKETS && udp_take(rx, 3000, to, from, data, sizeof(data)) > 0)
+		got++;
+	uint64_t end_ns = clock_now_ns();
+	CHECK_EQ(got, PACKETS);
+	CHECK((uint64_t)PACKETS * LINE_BYTES * 8 * 1000 / (end_ns - start_ns) <= 20);
+	CHECK(least < 1000); /* the socket's buffer, nothing behind it */
+	close(tx);
+	close(rx);
+	build_end(&world);
+}
+
 TEST(soft_start__says_what_is_missing)
 {
 	const struct weft_lab_options options = { .switches = WEFT_LAB_SWITCHES_SOFT };
