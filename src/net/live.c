@@ -243,6 +243,7 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 	else
 		rc = -1;
 	choose_timeouts(live);
+	live->trims = live->topo && live->shape->full == WEFT_FULL_TRIM && live_has_switch(config);
 	if (!rc)
 		rc = live->kind->open(live, error, error_bytes);
 	if (!rc)

@@ -41,6 +41,7 @@ struct weft_live {
 	uint32_t queue_pkts; /* that may wait in a plane's socket or ring */
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint8_t timeout_exp, linear_count, retry_count;
+	bool trims; /* the fabric's switches cut what does not fit */
 	int listener;
 	char line_dir[LIVE_DIR_BYTES]; /* where set-up lines are unix sockets; empty: over TCP */
 	char line_path[LIVE_DIR_BYTES + 48]; /* of the one that we listen at */
@@ -51,6 +52,9 @@ struct weft_live {
 /* By config and environment.  NULL: error lists the names. */
 const struct live_port_kind *live_port_find(
 	const struct weft_live_config *config, char *error, size_t error_bytes);
+
+/* Whether a switch of ours forwards, whatever the port: only those trim. */
+bool live_has_switch(const struct weft_live_config *config);
 
 /* The number of the peer that made this offer, with a path set to it; -1: error says why. */
 int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,

@@ -36,6 +36,11 @@ static const char *switch_dir(const struct weft_live_config *config)
 	return dir && *dir ? dir : NULL;
 }
 
+bool live_has_switch(const struct weft_live_config *config)
+{
+	return switch_dir(config) != NULL;
+}
+
 static int open_shm(struct weft_live *live, bool is_far, char *error, size_t error_bytes)
 {
 	struct weft_shm_port_config config = { .is_far = is_far,

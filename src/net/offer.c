@@ -171,6 +171,7 @@ int offer_decode(const char *line, struct offer *offer, char *error, size_t erro
 		offer->mpr_psns = (uint32_t)get_number(&r, "mpr", 128, WEFT_MPR_MAX_PSNS);
 		offer->wimm = (uint32_t)get_number(&r, "wimm", 1, 32768);
 		offer->rate_bps = get_number(&r, "rate", 1, INT64_MAX);
+		offer->trim_nack = json_is_true(json_object_get(root, "trim_nack"));
 		if (offer->mpr_psns % WEFT_MPR_UNIT_PSNS || offer->mtu_bytes % 4)
 			refuse(&r, "peer's offer: mpr, mtu: not multiples of 128 and 4");
 		offer->app = json_incref(json_object_get(root, "app"));
@@ -203,11 +204,12 @@ char *offer_encode(const struct offer *offer)
 		json_array_append_new(qps, json_pack("{s:i, s:i}", "qpn", (int)offer->qp[i].qpn,
 						   "psn", (int)offer->qp[i].psn));
 	json_t *root = json_pack(
-		"{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:O*}", "weft",
+		"{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:I, s:b, s:O*}", "weft",
 		OFFER_VERSION, "host", offer->host, "fabric", offer->fabric, "format",
 		formats[offer->format], "addrs", addrs, "src_ports", ports, "qps", qps, "udp_port",
 		(int)offer->udp_port, "mtu", (int)offer->mtu_bytes, "mpr", (int)offer->mpr_psns,
-		"wimm", (int)offer->wimm, "rate", (json_int_t)offer->rate_bps, "app", offer->app);
+		"wimm", (int)offer->wimm, "rate", (json_int_t)offer->rate_bps, "trim_nack",
+		offer->trim_nack, "app", offer->app);
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
 	size_t bytes = text ? strlen(text) : 0;
 	char *line = text ? realloc(text, bytes + 2) : NULL;

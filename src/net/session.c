@@ -64,6 +64,7 @@ static int open_qps(struct weft_live *live, struct weft_session *session, uint32
 		.cc_config = { .rate_bps = rate_bps,
 			.mtu_bytes = weft_nominal_bytes(live->udp.mtu_bytes),
 			.base_rtt_ns = live->rtt_ns,
+			.trimming = live->trims,
 			/* Left to itself NSCC scales this by the shortest round trip it sees,
 			 * which on a host that polls is no measure of the path under load. */
 			.max_cwnd_bytes = max_cwnd_bytes(rate_bps, live->rtt_ns) },
@@ -98,6 +99,7 @@ static int start_qps(struct weft_live *live, struct weft_session *session, const
 			.psn_rx = peer->qp[i].psn,
 			.mpr_rx_psns = own->mpr_psns,
 			.wimm_rx = own->wimm,
+			.trim_nack_rx = own->trim_nack && peer->trim_nack,
 			.psn_tx = own->qp[i].psn,
 			.mpr_tx_psns = peer->mpr_psns,
 			.wimm_tx = peer->wimm,
@@ -129,6 +131,7 @@ static void make_offer(struct weft_live *live, const struct weft_session *sessio
 		.n_src_ports = live->n_src_ports,
 		.rate_bps = live->rate_bps,
 		.udp_port = live->udp_port,
+		.trim_nack = true,
 	};
 	snprintf(offer->host, sizeof(offer->host), "%s", live->host_name);
 	snprintf(offer->fabric, sizeof(offer->fabric), "%s", live->topo ? live->shape->name : "");

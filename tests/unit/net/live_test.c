@@ -92,6 +92,7 @@ TEST(weft_live_open__takes_everything_from_the_fabric_file)
 	CHECK_EQ(weft_live_engine(live)->mtu_bytes, 4096);
 	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 1250000); /* 1 ms for the hosts */
 	CHECK_EQ(live->rate_bps, 2000000000);
+	CHECK(!live->trims); /* the kernel's switches, as far as one knows */
 	CHECK_STR(weft_live_host(live), "h1");
 	/* The file says where a host is, too; whoever claims another place is somebody else. */
 	struct offer offer = {
@@ -115,6 +116,13 @@ TEST(weft_live_open__takes_everything_from_the_fabric_file)
 	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 1250000 + UINT32_C(4) * (340160 - 34016));
 	weft_live_close(live);
 	unsetenv("WEFT_RATE");
+	setenv("WEFT_SWITCH", "/nowhere", 1);
+	setenv("WEFT_VIA", "udp", 1);
+	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
+	CHECK(live->trims); /* ours, and the file does not say otherwise */
+	weft_live_close(live);
+	unsetenv("WEFT_SWITCH");
+	unsetenv("WEFT_VIA");
 	weft_topo_close(topo);
 }
 

@@ -17,6 +17,7 @@ static struct offer sample(void)
 		.n_src_ports = 1,
 		.rate_bps = 8000000000,
 		.udp_port = 7777,
+		.trim_nack = true,
 		.src_port = { 5555 } };
 
 	offer.addr[0][0] = 0xfd;
@@ -46,6 +47,21 @@ TEST(offer_decode__reads_what_was_encoded)
 	out.app = in.app;
 	CHECK_MEM(&out, &in, sizeof(in));
 	json_decref(app);
+	free(line);
+}
+
+/* Offers of before trimming was agreed on. */
+TEST(offer_decode__who_does_not_speak_of_trimming_answers_none)
+{
+	char error[256] = "";
+	struct offer in = sample(), out;
+	char *line = offer_encode(&in), *at = strstr(line, "\"trim_nack\":true");
+
+	REQUIRE(at);
+	memcpy(at, "\"trim_nock\"", strlen("\"trim_nock\""));
+	CHECK_EQ(offer_decode(line, &out, error, sizeof(error)), 0);
+	CHECK(!out.trim_nack);
+	offer_close(&out);
 	free(line);
 }
 

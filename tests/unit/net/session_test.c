@@ -115,6 +115,19 @@ TEST(weft_live_connect__leaves_queue_pairs_that_carry_a_megabyte)
 	}
 	CHECK_EQ(n, 4);
 	CHECK_MEM(sink, source, sizeof(source));
+	/* Both ends have agreed that what arrives trimmed is NACKed. */
+	struct weft_pkt cut = { .peer = session.peer,
+		.op = WEFT_OP_WRITE_ONLY,
+		.mark = WEFT_MARK_TRIMMED_LASTHOP,
+		.dqpn = session.qpn[1] };
+	struct weft_place place;
+	struct weft_qp_info info;
+
+	weft_qp_info(session.qp[1], &info);
+	cut.psn = weft_psn_add(info.psn_cack, 1);
+	weft_input(weft_live_endpoint(live), &cut, 1, weft_pump_now(weft_live_pump(live)), &place);
+	CHECK_EQ(weft_stats(weft_live_endpoint(live))->rx_trimmed, 1);
+	CHECK_EQ(weft_stats(weft_live_endpoint(live))->drops[WEFT_DROP_TRIM_NOT_AGREED], 0);
 	json_decref(app);
 	weft_session_close(live, &session);
 	finish(&server, thread);
