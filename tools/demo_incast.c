@@ -132,13 +132,9 @@ int demo_incast(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
-	if (!a.is_virtual) {
-		fprintf(stderr, "weft demo incast: wants --virtual; live runs are to come\n");
-		return EXIT_USAGE;
-	}
 	term_open(&term, stdout);
 	demo_catch_signals();
-	incast_plan_fill(&plan, a.quick);
+	incast_plan_fill(&plan, a.quick, !a.is_virtual);
 	plan.marks_core_only = a.marks_core_only;
 	if (file_folder(a.folder, error, sizeof(error))) {
 		fprintf(stderr, "weft demo incast: %s\n", error);
@@ -149,7 +145,11 @@ int demo_incast(int argc, char **argv)
 		if (a.any_only && !a.only[kind])
 			continue;
 		runs[n].kind = (enum incast_kind)kind;
-		(void)incast_virtual(&plan, &runs[n++]);
+		if (a.is_virtual)
+			(void)incast_virtual(&plan, &runs[n]);
+		else
+			(void)incast_live(&plan, a.folder, &runs[n]);
+		n++;
 	}
 	int result = demo_stopped ? EXIT_FAILED : show(&term, &plan, runs, n, &a);
 

@@ -9,6 +9,8 @@
  *   incast_plan     the fabric, who sends to whom, and when
  *   incast_sender   what one sending host does at a moment: the same code in both worlds
  *   incast_virtual  the world in virtual time: engines, a rack, exact
+ *   incast_live     the other: a switch and two processes full of endpoints, over shared memory
+ *   incast_ends     what is in those two processes
  *   incast_measure  shares, quantiles and the claims, out of samples
  *   incast_report   tables, report.json, report.html
  *
@@ -16,6 +18,7 @@
  * Errors   0, or -1 with one line in error.
  */
 #include <jansson.h>
+#include <stdatomic.h>
 #include <weft/engine.h>
 #include <weft/topo.h>
 
@@ -44,7 +47,7 @@ struct incast_plan {
 };
 
 extern const char *const incast_words[INCAST_KINDS]; /* "trim" ... */
-void incast_plan_fill(struct incast_plan *plan, bool is_quick);
+void incast_plan_fill(struct incast_plan *plan, bool is_quick, bool is_live);
 uint64_t incast_steady_ns(const struct incast_plan *plan); /* when measuring begins */
 uint64_t incast_stop_ns(const struct incast_plan *plan);   /* when the incast ends */
 uint64_t incast_burst_ns(const struct incast_plan *plan, uint32_t burst);
@@ -76,6 +79,7 @@ struct incast_run {
 	size_t n, room;
 	struct incast_counts counts, at_stop; /* at the end; when the bursts were still to come */
 	uint64_t burst_ns[INCAST_BURSTS_MAX][INCAST_SENDERS]; /* until its sender knew; 0: never */
+	uint64_t late_ns; /* live: the longest that an endpoint's process was not run */
 };
 
 /* A new one, all zero but the time. */
@@ -114,6 +118,30 @@ uint64_t incast_send(struct incast_sender *sender, uint64_t at_ns);
 /* ---- worlds ---- */
 
 int incast_virtual(const struct incast_plan *plan, struct incast_run *run);
+/* folder: for the fabric file. */
+int incast_live(const struct incast_plan *plan, const char *folder, struct incast_run *run);
+
+/* ---- incast_ends.c ---- */
+
+enum { INCAST_RECEIVERS, INCAST_TRANSMITTERS, INCAST_SIDES };
+
+/* Memory that the processes of a live run share.  A side writes its part, the parent the rest. */
+struct incast_shared {
+	_Atomic uint64_t start_ns; /* of the run's time, on the clock; 0: not yet */
+	_Atomic bool stop;
+	struct incast_side {
+		_Atomic bool is_ready, has_failed;
+		_Atomic uint64_t late_ns;
+		struct incast_counts counts; /* every few milliseconds */
+		char error[INCAST_TEXT_BYTES];
+	} side[INCAST_SIDES];
+	_Atomic uint64_t bytes[INCAST_FLOWS]; /* arrived */
+	uint64_t took_ns[INCAST_FLOWS][INCAST_BURSTS_MAX];
+};
+
+/* A side's whole life: opens its endpoints at the switch in dir, runs until told to stop. */
+void incast_side_run(const struct incast_plan *plan, unsigned side, const char *fabric,
+	const char *dir, struct incast_shared *shared);
 
 /* ---- incast_measure.c ---- */
 

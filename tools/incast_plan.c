@@ -20,20 +20,21 @@
 
 const char *const incast_words[INCAST_KINDS] = { "trim", "drop", "pause" };
 
-void incast_plan_fill(struct incast_plan *plan, bool is_quick)
+void incast_plan_fill(struct incast_plan *plan, bool is_quick, bool is_live)
 {
 	*plan = (struct incast_plan){
 		.rate_bps = LINK_BPS,
 		.delay_ns = DELAY_NS,
 		.lead_ns = 300 * MS,
 		.settle_ns = (is_quick ? 1700 : 2700) * MS,
-		.steady_ns = (is_quick ? 4000 : 16000) * MS,
+		.steady_ns = (is_quick ? 4000 : 20000) * MS,
 		.rest_ns = 300 * MS,
 		.burst_gap_ns = 120 * MS,
 		.bursts = is_quick ? 8 : 20,
 		.burst_bytes = 131072,
 		.step_ns = 20 * MS,
-		.line_bytes = 40 + 40 + 8 + 12 + 4 + 24 + INCAST_MTU_BYTES + 14 + 24,
+		/* Live there is no outer header; the rings carry native uSID packets. */
+		.line_bytes = (is_live ? 40u : 80u) + 8 + 12 + 24 + INCAST_MTU_BYTES + 4 + 14 + 24,
 	};
 }
 

@@ -91,6 +91,10 @@ void incast_tables(const struct term *term, const struct incast_plan *plan,
 	       "%s.\n",
 		(double)plan->steady_ns / 1e9, plan->bursts, human_bytes(bytes, plan->burst_bytes),
 		human_ns(text, incast_ideal_ns(plan)));
+	for (unsigned i = 0; i < n; i++)
+		if (runs[i].late_ns)
+			printf("%s: the machine kept the endpoints waiting for up to %s.\n",
+				incast_words[runs[i].kind], human_ns(text, runs[i].late_ns));
 }
 
 /* Mean over each column of the whole run. */
@@ -216,11 +220,11 @@ static json_t *run_json(const struct incast_plan *plan, const struct incast_run 
 			json_array_append_new(one, json_real((double)run->burst_ns[b][f] / 1e6));
 		json_array_append_new(bursts, one);
 	}
-	return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "full",
-		incast_words[run->kind], "ok", run->is_done, "error", run->error, "counts",
-		counts_json(&run->counts), "counts_before_bursts", counts_json(&run->at_stop),
-		"result", result_json(&result), "claims", list, "burst_ms", bursts, "series",
-		series_json(run));
+	return json_pack("{s:s, s:b, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "full",
+		incast_words[run->kind], "ok", run->is_done, "error", run->error, "late_ms",
+		(double)run->late_ns / 1e6, "counts", counts_json(&run->counts),
+		"counts_before_bursts", counts_json(&run->at_stop), "result", result_json(&result),
+		"claims", list, "burst_ms", bursts, "series", series_json(run));
 }
 
 static json_t *plan_json(const struct incast_plan *plan)

@@ -8,7 +8,7 @@ static struct incast_run run;
 /* Flow f gets share[f] of the fair one from the start; the queue is what sample it is. */
 static void setup(const double share[INCAST_FLOWS])
 {
-	incast_plan_fill(&plan, true);
+	incast_plan_fill(&plan, true, false);
 	plan.bursts = 2;
 	incast_end(&run);
 	run = (struct incast_run){ .kind = INCAST_TRIM };
@@ -33,7 +33,7 @@ static const double fair[INCAST_FLOWS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
 TEST(incast_line_bytes__is_what_full_packets_leave)
 {
-	incast_plan_fill(&plan, false);
+	incast_plan_fill(&plan, false, false);
 	/* 2 x 200 Mb/s, 4096 of 4262 bytes. */
 	CHECK_NEAR(incast_line_bytes(&plan), 0.05 * 4096 / 4262, 1e-9);
 	/* 917,504 bytes at that, 8 x 250 us, and three more packets of 170.48 us. */
@@ -78,7 +78,7 @@ TEST(incast_measure__survives_a_run_that_never_began)
 	struct incast_result r;
 	struct incast_run empty = { 0 };
 
-	incast_plan_fill(&plan, true);
+	incast_plan_fill(&plan, true, false);
 	incast_measure(&plan, &empty, &r);
 	CHECK_EQ(r.message_p50_ns, 0);
 }

@@ -7,7 +7,7 @@ TEST(incast_plan_fill__has_times_in_order)
 	for (unsigned quick = 0; quick < 2; quick++) {
 		struct incast_plan p;
 
-		incast_plan_fill(&p, quick);
+		incast_plan_fill(&p, quick, false);
 		CHECK(p.lead_ns < incast_steady_ns(&p));
 		CHECK(incast_steady_ns(&p) < incast_stop_ns(&p));
 		CHECK(incast_stop_ns(&p) < incast_burst_ns(&p, 0));
@@ -37,7 +37,7 @@ TEST(incast_fabric__is_the_example_but_for_what_is_asked)
 	char text[INCAST_FABRIC_BYTES], error[256], path[512];
 	struct incast_plan plan;
 
-	incast_plan_fill(&plan, false);
+	incast_plan_fill(&plan, false, false);
 	/* The build names sources by their whole path. */
 	(void)snprintf(path, sizeof(path), "%.*sexamples/fabrics/incast.yaml",
 		(int)(strstr(__FILE__, "tests/") - __FILE__), __FILE__);

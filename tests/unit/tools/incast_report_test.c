@@ -11,7 +11,7 @@ static char page[1 << 20];
 
 static void setup(void)
 {
-	incast_plan_fill(&plan, true);
+	incast_plan_fill(&plan, true, false);
 	plan.bursts = 1;
 	for (unsigned i = 0; i < 2; i++) {
 		runs[i] = (struct incast_run){ .kind = (enum incast_kind)i, .is_done = true };

@@ -13,7 +13,7 @@ static void setup(uint32_t flow)
 	uint32_t ev = 1, set;
 	uint8_t port = 0;
 
-	incast_plan_fill(&plan, true);
+	incast_plan_fill(&plan, true, false);
 	plan.bursts = 3;
 	weft_config_default(&config);
 	config.qps = 4;

@@ -9,7 +9,7 @@ static struct incast_plan plan;
 
 static void setup(void)
 {
-	incast_plan_fill(&plan, true);
+	incast_plan_fill(&plan, true, false);
 	plan.lead_ns = 50 * MS;
 	plan.settle_ns = 200 * MS;
 	plan.steady_ns = 300 * MS;
