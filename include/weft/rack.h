@@ -83,7 +83,7 @@ size_t weft_rack_take(struct weft_rack *rack, struct weft_rack_out out[], size_t
 void weft_rack_link_mark(struct weft_rack *rack, uint32_t link, bool is_up, uint64_t now_ps);
 /* Marked up, cabled, and both ends have power. */
 bool weft_rack_link_is_up(const struct weft_rack *rack, uint32_t link);
-/* 1 Mb/s and up; 0: as built.  Thresholds stay. */
+/* From the latest run's time on.  1 Mb/s and up; 0: as built.  Thresholds stay. */
 void weft_rack_link_rate(struct weft_rack *rack, uint32_t link, uint64_t rate_bps);
 /* Share of what crosses a link that is lost (FAULT).  way: bit 0 from the hosts up, bit 1 down. */
 void weft_rack_link_loss(struct weft_rack *rack, uint32_t link, unsigned way, uint32_t loss_ppm);
@@ -108,7 +108,10 @@ bool weft_rack_path_loss(
 
 /* ---- eyes ---- */
 
-/* Of a switch, to read; what it holds and does is the rack's. */
+/*
+ * Of a switch, to read; what it holds and does is the rack's.  Depths and what has left are up to
+ * date from this call on until the next run: ask again after it.
+ */
 struct weft_switch *weft_rack_switch(struct weft_rack *rack, uint32_t node);
 
 struct weft_rack_stats {
