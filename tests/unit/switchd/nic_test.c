@@ -180,6 +180,25 @@ TEST(nic_deliver__drops_for_who_does_not_read)
 	end();
 }
 
+TEST(nic_deliver__lets_nobody_hoard_the_pool)
+{
+	static struct weft_shm_desc d[RING_ENTRIES];
+	unsigned sent = 0;
+
+	begin();
+	for (unsigned i = 0; i < 40000 && sent < 2 * RING_ENTRIES + 300; i++) {
+		if (program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 60))
+			sent++;
+		else
+			turns(sw, 1);
+		(void)weft_shm_take(bob.link, WEFT_SHM_RX, d, RING_ENTRIES); /* and keeps them */
+	}
+	turns(sw, 20);
+	CHECK_EQ(sw->nic.of_host[BOB]->held, 2 * RING_ENTRIES);
+	CHECK_EQ(sw->drops[EDGE_RX_FULL], 300);
+	end();
+}
+
 TEST(nic_take__survives_foul_descriptors)
 {
 	struct weft_shm_desc foul[] = { { .slot = 0 }, { .slot = 8191, .bytes = 100 },
@@ -200,6 +219,21 @@ TEST(nic_take__survives_foul_descriptors)
 	turns(sw, 5);
 	CHECK(nic_bad(sw) >= 3);
 	weft_rack_check(sw->rack);
+	end();
+}
+
+TEST(nic_take__does_not_believe_in_the_future)
+{
+	struct weft_shm_desc d = { .at_ns = UINT64_MAX, .bytes = 100 };
+
+	begin();
+	d.slot = program_slot(&alice);
+	packet_make(sw->topo, ALICE, BOB, weft_ev(0, 0), 5000,
+		weft_shm_packet(&alice.pool, d.slot), 100);
+	CHECK_EQ(weft_shm_put(alice.link, WEFT_SHM_TX, &d, 1), 1);
+	REQUIRE(program_receive(&bob, sw, &d, 1) == 1);
+	CHECK(d.at_ns <= real_now_ns());
+	program_done(&bob, &d, 1);
 	end();
 }
 
