@@ -12,56 +12,17 @@
  * for links faster than this machine, so it is the machine that is measured.
  *
  * CPU per hop is the switch process's, everything included, over the frames that its switches took
- * in; kernel seg6local takes 0.63 us for one (measured.md A4).  Medians over rounds.
+ * in.  Its peer is kernel seg6local: what bare UDP costs more over three namespaces of weft lab
+ * --fabric kernel than over the veth, per packet and hop.  Medians over rounds.
  *
  * Usage: soft_bench [MIB [ROUNDS [CONTENDER]]]
  */
-#include <weft/base.h>
-#include <weft/session.h>
-#include <weft/shm.h>
-#include <weft/switchd.h>
-#include <weft/topo.h>
-
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <jansson.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define PKT 4096u
-#define HEADERS 48u
-#define BATCH 32u
-#define WINDOW 256u
-#define BUFFER (16u << 20)
-#define MESSAGE (1u << 20)
-#define PORT 29700
-#define ROUNDS_MAX 21
+#include "peers.h"
 
 static const char fabric_text[] = "name: bench\nplanes: 2\nt0s: 2\nt1s: 2\nhosts: [a, b]\n"
 				  "host_links: {speed: 100Gb/s, delay: 500ns}\n"
 				  "core_links: {speed: 100Gb/s, delay: 500ns}\nmtu: 4200\n"
 				  "base_rtt: 200us\n";
-static const char *const addr_text[2] = { "fd00::1", "fd00::2" };
-static uint64_t total_bytes = UINT64_C(512) << 20;
-static uint8_t *buffer;
-static char dir[64], fabric[80];
-static struct weft_topo *topo;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "soft_bench: %s: %s\n", what, strerror(errno));
-	_exit(1);
-}
 
 /* ---- ring ---- */
 
@@ -280,57 +241,6 @@ static void weft_receive(void)
 	}
 }
 
-/* ---- TCP ---- */
-
-static struct sockaddr_in6 server_name(void)
-{
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
-
-	inet_pton(AF_INET6, addr_text[1], &name.sin6_addr);
-	return name;
-}
-
-static void tcp_send(void)
-{
-	struct sockaddr_in6 to = server_name();
-	uint64_t sent = 0;
-	int fd = socket(AF_INET6, SOCK_STREAM, 0);
-
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
-		die("connect");
-	while (sent < total_bytes) {
-		uint64_t bytes = WEFT_MIN(total_bytes - sent, (uint64_t)256 << 10);
-		ssize_t n = send(fd, buffer + sent % BUFFER, bytes, 0);
-
-		if (n <= 0)
-			die("send");
-		sent += (uint64_t)n;
-	}
-	shutdown(fd, SHUT_WR);
-	while (recv(fd, buffer, 1, 0) > 0)
-		;
-}
-
-static void tcp_receive(void)
-{
-	struct sockaddr_in6 name = server_name();
-	int listener = socket(AF_INET6, SOCK_STREAM, 0), one = 1;
-	uint64_t got = 0;
-
-	(void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(listener, (struct sockaddr *)&name, sizeof(name)) || listen(listener, 1))
-		die("listen");
-	int fd = accept(listener, NULL, NULL);
-	while (got < total_bytes) {
-		uint64_t at = got % BUFFER;
-		ssize_t n = recv(fd, buffer + at, WEFT_MIN(BUFFER - at, (uint64_t)256 << 10), 0);
-
-		if (n <= 0)
-			die("recv");
-		got += (uint64_t)n;
-	}
-}
-
 /* ---- the ring of contenders ---- */
 
 static const struct contender {
@@ -339,9 +249,12 @@ static const struct contender {
 	bool by_switch;
 } contenders[] = {
 	{ "tcp, veth", tcp_send, tcp_receive, false },
+	{ "udp, veth", udp_veth_send, udp_veth_receive, false },
+	{ "udp, seg6", udp_kernel_send, udp_kernel_receive, false },
 	{ "ring", ring_send, ring_receive, true },
 	{ "weft", weft_send, weft_receive, true },
 };
+enum { UDP_VETH = 1, UDP_SEG6 = 2, HOPS = 3 };
 
 struct sample {
 	double cpu_s, wall_s, switch_s, hop_us;
@@ -509,6 +422,26 @@ static void build_fabric(void)
 	}
 }
 
+/* Kernel switches; NULL: not without root. */
+static struct weft_lab *build_lab(void)
+{
+	struct weft_lab_options options = { .fabric = fabric,
+		.name = "soft-bench",
+		.rate_bps = WEFT_LAB_RATE_NONE,
+		.switches = WEFT_LAB_SWITCHES_KERNEL };
+	struct weft_lab *lab = NULL;
+	char error[256];
+
+	setenv("WEFT_LABS", dir, 1);
+	if (getuid() || weft_lab_up(&options, error, sizeof(error)) ||
+		weft_lab_open(&lab, options.name, error, sizeof(error))) {
+		fprintf(stderr, "soft_bench: no kernel switches: %s\n",
+			getuid() ? "no root" : error);
+		return NULL;
+	}
+	return lab;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -545,7 +478,7 @@ int main(int argc, char **argv)
 	static struct sample samples[WEFT_COUNT(contenders)][ROUNDS_MAX];
 	int rounds = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 3;
 	const char *only = argc > 3 ? argv[3] : NULL;
-	char command[96];
+	char command[96], error[256];
 
 	if (argc > 1)
 		total_bytes = strtoull(argv[1], NULL, 10) << 20;
@@ -554,12 +487,21 @@ int main(int argc, char **argv)
 		MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (buffer == MAP_FAILED)
 		die("mmap");
-	int netns = build();
 	build_fabric();
+	struct weft_lab *lab = build_lab();
+	int netns = build();
 	for (int r = 0; r < rounds; r++)
 		for (size_t i = 0; i < WEFT_COUNT(contenders); i++)
-			if (!only || !strcmp(only, contenders[i].name))
+			if (only ? !strcmp(only, contenders[i].name) : i != UDP_SEG6 || lab)
 				samples[i][r] = run_one(&contenders[i], netns);
+	/* What the kernel's hops cost: the same datagrams without them are the rest. */
+	for (int r = 0; r < rounds && lab && !only; r++)
+		samples[UDP_SEG6][r].hop_us =
+			(samples[UDP_SEG6][r].cpu_s - samples[UDP_VETH][r].cpu_s) * 1e6 /
+			((double)total_bytes / PKT * HOPS);
+	if (lab)
+		(void)weft_lab_down(lab, error, sizeof(error));
+	weft_lab_close(lab);
 	printf("%-10s %8s %12s %10s %14s %12s\n", "", "Gb/s", "CPU s/GiB", "x tcp", "switch s/GiB",
 		"us per hop");
 	for (size_t i = 0; i < WEFT_COUNT(contenders); i++) {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A file crosses the soft fabric while something breaks, and whoever is killed leaves nothing behind.
+# A file crosses the soft fabric while something breaks; whoever is killed leaves nothing behind.
 #
 #   alice --weft cp--> rings [ weft switch: 2 x (T0 = T1 = T0), 200 Mb/s ] rings --> bob: --serve
 #
