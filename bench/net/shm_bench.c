@@ -12,31 +12,30 @@
  *
  * Windows are short, a few milliseconds; the best one is the operation, and the median says how
  * much the neighbours took.  On a busy machine: chrt -r 1 shm_bench.
- * Usage: shm_bench [ROUNDS [MIB [WINDOW_MIB]]]
+ * Usage: shm_bench [ROUNDS [MIB [WINDOW_MIB [CONTENDER]]]]
  */
 #include "shm_bare.h"
+#include "stage.h"
 
 #include <weft/session.h>
 
 #include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MESSAGE (1u << 20)
 #define DEPTH 4u
+#define CHILDREN 5
 #define ROUNDS_MAX 200
 #define PINGS 1000u
+#define PINGING 8 /* added to a child's number: it is to echo */
 #define TCP_PORT 18515
 
 static const char fabric[] = "name: bench\nplanes: 1\nt0s: 1\nt1s: 1\nhosts: 2\nmtu: 4252\n"
@@ -44,12 +43,6 @@ static const char fabric[] = "name: bench\nplanes: 1\nt0s: 1\nt1s: 1\nhosts: 2\n
 			     "core_links: {speed: 400Gb/s, delay: 0ns}\nbase_rtt: 10us\n";
 static char dir[] = "/tmp/weft-bench-XXXXXX", file[64], error[256];
 static size_t buffer_bytes = 16u << 20, window_bytes = 8u << 20;
-
-struct stage {             /* shared by all processes */
-	atomic_int active; /* the contender whose turn it is */
-	atomic_int ready;  /* whose child has woken up */
-};
-static struct stage *stage;
 
 static void die(const char *what)
 {
@@ -74,46 +67,6 @@ static void wait_for_file(const char *path)
 			die(path);
 		usleep(1000);
 	}
-}
-
-static void be_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	(void)sched_setaffinity(0, sizeof(set), &set); /* one core is all there may be */
-}
-
-/* A child's place while others are on stage; true: it is our turn. */
-static bool on_stage(int self)
-{
-	if (atomic_load_explicit(&stage->active, memory_order_acquire) == self) {
-		atomic_store(&stage->ready, self);
-		return true;
-	}
-	usleep(100);
-	return false;
-}
-
-static void call(int who)
-{
-	atomic_store(&stage->ready, 0);
-	atomic_store(&stage->active, who);
-	while (who && atomic_load(&stage->ready) != who)
-		sched_yield();
-}
-
-static pid_t spawn(void (*run)(int self), int self)
-{
-	pid_t child = fork();
-
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	be_on(1);
-	run(self);
-	_exit(0);
 }
 
 /* ---- memcpy ---- */
@@ -183,11 +136,13 @@ struct weft { /* a pair of ends; the far one may be in a child */
 	uint8_t *far_memory, *far_out; /* [buffer] written to, [line] sent from */
 	uint8_t *near_in;              /* where the far end writes to */
 	uint32_t rkey, near_rkey;
-	bool no_icrc;
+	enum weft_icrc_use icrc;
 	size_t at;
 	char dir[80];
 };
-static struct weft wefts[3]; /* ICRC; none; ICRC and both ends here */
+static struct weft wefts[4]; /* the last with both ends here */
+static const enum weft_icrc_use uses[4] = { WEFT_ICRC_MADE, WEFT_ICRC_CHECKED, WEFT_ICRC_NONE,
+	WEFT_ICRC_MADE };
 
 static struct weft_live *open_live(const struct weft *w, const char *host, const char *via)
 {
@@ -199,7 +154,7 @@ static struct weft_live *open_live(const struct weft *w, const char *host, const
 	config.host = host;
 	config.switch_dir = w->dir;
 	config.via = via;
-	config.no_icrc = w->no_icrc;
+	config.icrc = w->icrc;
 	if (weft_live_open(&live, &config, error, sizeof(error)))
 		die(via);
 	return live;
@@ -284,7 +239,7 @@ static void echo(struct weft *w, uint8_t *last)
 
 static void weft_child(int self)
 {
-	struct weft *w = &wefts[self & 1];
+	struct weft *w = &wefts[self];
 	uint8_t last = 0;
 
 	far_open(w);
@@ -292,8 +247,8 @@ static void weft_child(int self)
 	for (;;) {
 		bool busy = false;
 
-		while (on_stage(self) || on_stage(self + 8)) {
-			bool pings = atomic_load(&stage->active) == self + 8;
+		while (on_stage(self) || on_stage(self + PINGING)) {
+			bool pings = atomic_load(&stage->active) == self + PINGING;
 
 			busy = true;
 			for (unsigned i = 0; i < 1000; i++)
@@ -335,19 +290,24 @@ static uint64_t weft_window(struct weft *w)
 	return weft_clock_now(NULL) - from;
 }
 
-static uint64_t weft_icrc(void)
+static uint64_t weft_made(void)
 {
 	return weft_window(&wefts[0]);
 }
 
-static uint64_t weft_plain(void)
+static uint64_t weft_checked(void)
 {
 	return weft_window(&wefts[1]);
 }
 
-static uint64_t weft_one(void)
+static uint64_t weft_none(void)
 {
 	return weft_window(&wefts[2]);
+}
+
+static uint64_t weft_one(void)
+{
+	return weft_window(&wefts[3]);
 }
 
 /* ---- ping-pong ---- */
@@ -379,14 +339,14 @@ static uint64_t weft_pings(struct weft *w)
 	return rtt[PINGS / 2];
 }
 
-static uint64_t icrc_pings(void)
+static uint64_t made_pings(void)
 {
 	return weft_pings(&wefts[0]);
 }
 
-static uint64_t plain_pings(void)
+static uint64_t none_pings(void)
 {
-	return weft_pings(&wefts[1]);
+	return weft_pings(&wefts[2]);
 }
 
 /* Eight bytes in a slot there and back, through the same rings. */
@@ -435,18 +395,19 @@ static uint64_t bare_pings(void)
 static const struct contender {
 	const char *name;
 	uint64_t (*window)(void);
-	int child; /* whose turn it is beside us; 0: nobody */
+	int child; /* whose turn it is beside us; -1: nobody's */
 	bool pings;
 } contenders[] = {
-	{ "memcpy", copy_window, 0, false },
-	{ "ring, two cores", ring_two, 1, false },
-	{ "weft, two cores", weft_icrc, 2, false },
-	{ "weft, two cores, no ICRC", weft_plain, 3, false },
-	{ "ring, one core", ring_one, 0, false },
-	{ "weft, one core", weft_one, 0, false },
+	{ "memcpy", copy_window, -1, false },
+	{ "ring, two cores", ring_two, 3, false },
+	{ "weft, two cores", weft_made, 0, false },
+	{ "weft, two cores, checked", weft_checked, 1, false },
+	{ "weft, two cores, no ICRC", weft_none, 2, false },
+	{ "ring, one core", ring_one, -1, false },
+	{ "weft, one core", weft_one, -1, false },
 	{ "ring, 8 bytes", bare_pings, 4, true },
-	{ "weft, 8 bytes", icrc_pings, 10, true },
-	{ "weft, 8 bytes, no ICRC", plain_pings, 11, true },
+	{ "weft, 8 bytes", made_pings, PINGING, true },
+	{ "weft, 8 bytes, no ICRC", none_pings, PINGING + 2, true },
 };
 
 static void *dial_here(void *arg)
@@ -483,7 +444,7 @@ static void open_weft_here(struct weft *w)
 	pthread_join(thread, NULL);
 }
 
-static void set_up(pid_t children[4])
+static void set_up(pid_t children[CHILDREN])
 {
 	if (!mkdtemp(dir))
 		die(dir);
@@ -494,37 +455,39 @@ static void set_up(pid_t children[4])
 		die(file);
 	source = get(buffer_bytes);
 	sink = get(buffer_bytes);
-	stage = mmap(
-		NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		wefts[i].no_icrc = i == 1;
+	if (!stage_open())
+		die("mmap");
+	for (unsigned i = 0; i < 4; i++) {
+		wefts[i].icrc = uses[i];
 		snprintf(wefts[i].dir, sizeof(wefts[i].dir), "%s/%u", dir, i);
-		snprintf(rings[i].path, sizeof(rings[i].path), "%s/ring%u", dir, i);
-		rings[i].buffer = source;
-		rings[i].bytes = buffer_bytes;
 		if (mkdir(wefts[i].dir, 0700))
 			die(wefts[i].dir);
 	}
-	children[0] = spawn(bare_child, 1);
-	children[1] = spawn(weft_child, 2);
-	children[2] = spawn(weft_child, 3);
-	children[3] = spawn(bare_echo, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(rings[i].path, sizeof(rings[i].path), "%s/ring%u", dir, i);
+		rings[i].buffer = source;
+		rings[i].bytes = buffer_bytes;
+	}
+	for (int i = 0; i < 3; i++)
+		children[i] = spawn(weft_child, i);
+	children[3] = spawn(bare_child, 3);
+	children[4] = spawn(bare_echo, 4);
 	be_on(0);
 	wait_for_file(rings[0].path);
 	dial_here(&rings[0]);
 	wait_for_file(rings[1].path);
 	dial_here(&rings[1]);
 	open_ring_here(&rings[2], &ring_far);
-	near_connect(&wefts[0]);
-	near_connect(&wefts[1]);
-	open_weft_here(&wefts[2]);
+	for (unsigned i = 0; i < 3; i++)
+		near_connect(&wefts[i]);
+	open_weft_here(&wefts[3]);
 }
 
-static void clean_up(const pid_t children[4])
+static void clean_up(const pid_t children[CHILDREN])
 {
 	char command[128];
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < CHILDREN; i++) {
 		kill(children[i], SIGKILL);
 		waitpid(children[i], NULL, 0);
 	}
@@ -533,17 +496,26 @@ static void clean_up(const pid_t children[4])
 		die(dir);
 }
 
+static const char *only; /* part of a contender's name */
+
+static bool is_wanted(size_t i)
+{
+	return !i || !only || strstr(contenders[i].name, only);
+}
+
 static void run_rounds(uint64_t ns[][ROUNDS_MAX], int rounds)
 {
 	for (int r = -1; r < rounds; r++) { /* the first one warms up */
 		for (size_t i = 0; i < WEFT_COUNT(contenders); i++) {
+			if (!is_wanted(i))
+				continue;
 			call(contenders[i].child);
 			uint64_t took = contenders[i].window();
 
 			if (r >= 0)
 				ns[i][r] = took;
 		}
-		call(0);
+		call(-1);
 	}
 	for (size_t i = 0; i < WEFT_COUNT(contenders); i++)
 		qsort(ns[i], (size_t)rounds, sizeof(ns[i][0]), by_value);
@@ -560,7 +532,7 @@ static void print(uint64_t ns[][ROUNDS_MAX], int rounds)
 	for (size_t i = 0; i < WEFT_COUNT(contenders); i++) {
 		double best = (double)ns[i][0], middle = (double)ns[i][rounds / 2];
 
-		if (contenders[i].pings)
+		if (contenders[i].pings || !is_wanted(i))
 			continue;
 		printf("%-26s %9.1f %9.0f %9.3f %9.1f %9.3f\n", contenders[i].name,
 			(double)window_bytes * 8 / best, best / pkts, (double)ns[0][0] / best,
@@ -572,7 +544,7 @@ static void print(uint64_t ns[][ROUNDS_MAX], int rounds)
 	for (size_t i = 0; i < WEFT_COUNT(contenders); i++) {
 		double best = (double)ns[i][0], middle = (double)ns[i][rounds / 2];
 
-		if (contenders[i].pings)
+		if (contenders[i].pings && is_wanted(i))
 			printf("%-26s %10.0f %8.0f %9.0f %8.0f\n", contenders[i].name, best,
 				best / 2, middle, middle / 2);
 	}
@@ -582,12 +554,13 @@ int main(int argc, char **argv)
 {
 	static uint64_t ns[WEFT_COUNT(contenders)][ROUNDS_MAX];
 	int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 30;
-	pid_t children[4];
+	pid_t children[CHILDREN];
 
 	if (argc > 2)
 		buffer_bytes = (size_t)strtoull(argv[2], NULL, 10) << 20;
 	if (argc > 3)
 		window_bytes = (size_t)strtoull(argv[3], NULL, 10) << 20;
+	only = argc > 4 ? argv[4] : NULL;
 	rounds = WEFT_MIN(WEFT_MAX(rounds, 1), ROUNDS_MAX);
 	set_up(children);
 	run_rounds(ns, rounds);

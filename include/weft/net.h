@@ -142,6 +142,13 @@ void weft_udp_peer_drop(struct weft_port *port, uint32_t peer);
 /* ---- port/shm: rings in shared memory, no privilege ---- */
 
 /*
+ * Nothing in memory flips bits between a sum and its check, so a port there may leave either out.
+ * Made: captures are right, and whoever gets the packet by another way may check it.  None: zeros,
+ * which every port that checks will drop.  See docs/decisions/054.
+ */
+enum weft_icrc_use { WEFT_ICRC_CHECKED, WEFT_ICRC_MADE, WEFT_ICRC_NONE };
+
+/*
  * The near end dials a switch, or another host that listens as the far end; packets are whole IPv6
  * packets either way.  Planes are down while there is nobody at the other end; a near end dials
  * again by itself, a far end takes the next who comes.
@@ -155,9 +162,9 @@ struct weft_shm_port_config {
 	uint32_t mtu_bytes;               /* payload of a full packet */
 	uint16_t udp_port;   /* where to receive and whom to send as; 0: the far end chooses */
 	uint32_t queue_pkts; /* that may wait per plane in our ring; 0: all that fit */
-	uint32_t slots;      /* far end: of one direction; 0: 256 */
+	uint32_t slots;      /* far end: of one direction; 0: 64 */
 	bool is_srv6;        /* IPv6 in IPv6 instead of native uSIDs; one endpoint per host */
-	bool no_icrc;        /* both ends must agree; see docs/decisions/054 */
+	enum weft_icrc_use icrc;
 };
 /* 0, or -1 with one line in error.  A near end blocks until it has met its far end, 2 s at most. */
 int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_config *config,

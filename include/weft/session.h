@@ -54,7 +54,7 @@ struct weft_live_config {
 	uint64_t rate_bps;   /* all planes together; 0: the fabric file's */
 	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
 	bool no_checksum;    /* with planes: see struct weft_udp_config */
-	bool no_icrc;        /* over shared memory only: see docs/decisions/054 */
+	enum weft_icrc_use icrc; /* shm only; weft_live_defaults(): made, not checked */
 };
 
 void weft_live_defaults(struct weft_live_config *config);

@@ -50,7 +50,7 @@ uint32_t weft_live_random(struct weft_live *live)
 
 void weft_live_defaults(struct weft_live_config *config)
 {
-	*config = (struct weft_live_config){ 0 };
+	*config = (struct weft_live_config){ .icrc = WEFT_ICRC_MADE };
 	weft_config_default(&config->engine);
 	config->engine.seed = random_bits();
 }

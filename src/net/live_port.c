@@ -48,7 +48,7 @@ static int open_shm(struct weft_live *live, bool is_far, char *error, size_t err
 		.planes = live->udp.planes,
 		.mtu_bytes = live->udp.mtu_bytes,
 		.queue_pkts = live->queue_pkts,
-		.no_icrc = live->config.no_icrc };
+		.icrc = live->config.icrc };
 	const char *dir = switch_dir(&live->config);
 	char path[LIVE_DIR_BYTES + 8];
 

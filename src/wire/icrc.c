@@ -30,7 +30,8 @@ enum {
 	UDP_BYTES = 8,
 	BTH_BYTES = 12,
 	BTH_VARIANT = 4,
-	FRONT_BYTES = IPV6_BYTES + UDP_BYTES + WEFT_WIRE_HEADERS_MAX,
+	SMALL_BYTES = 64, /* of payload: copied, so that one call of the CRC does */
+	FRONT_BYTES = IPV6_BYTES + UDP_BYTES + WEFT_WIRE_HEADERS_MAX + SMALL_BYTES,
 	/* CRC of the eight ones in front: saves a call; a test recomputes it. */
 	CRC_OF_ONES = 0x2144df1c,
 };
@@ -92,14 +93,23 @@ size_t weft_icrc_seal(weft_crc32_fn *crc, const struct weft_flow *flow, const ui
 	size_t bytes = header_bytes + payload_bytes + pad + WEFT_WIRE_ICRC_BYTES;
 
 	WEFT_ASSERT(header_bytes >= BTH_BYTES && header_bytes <= WEFT_WIRE_HEADERS_MAX);
-	uint32_t sum =
-		crc(CRC_OF_ONES, front, put_front(flow, bytes, headers, header_bytes, front));
+	size_t at = put_front(flow, bytes, headers, header_bytes, front);
+	bool is_small = payload_bytes + pad <= SMALL_BYTES;
 
-	if (payload_bytes)
-		sum = crc(sum, payload, payload_bytes);
+	if (is_small) {
+		if (payload_bytes)
+			__builtin_memcpy(front + at, payload, payload_bytes);
+		__builtin_memset(front + at + payload_bytes, 0, pad);
+		at += payload_bytes + pad;
+	}
+	uint32_t sum = crc(CRC_OF_ONES, front, at);
+
 	__builtin_memset(tail, 0, WEFT_WIRE_TAIL_MAX - WEFT_WIRE_ICRC_BYTES);
-	if (pad)
-		sum = crc(sum, tail, pad);
+	if (!is_small) {
+		sum = crc(sum, payload, payload_bytes);
+		if (pad)
+			sum = crc(sum, tail, pad);
+	}
 	put32(tail + pad, __builtin_bswap32(sum));
 	return pad + WEFT_WIRE_ICRC_BYTES;
 }

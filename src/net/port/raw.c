@@ -234,7 +234,7 @@ enum weft_drop raw_get(
 	if (weft_wire_payload_bytes(pkt) > raw->config.mtu_bytes)
 		return WEFT_DROP_OVERSIZED;
 	if (!(arrival.mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) &&
-		!raw->config.no_icrc &&
+		!raw->config.trusts &&
 		!weft_icrc_check(net_crc32, &arrival.flow, ip + at, arrival.datagram_bytes))
 		return WEFT_DROP_BAD_ICRC;
 	if (weft_op_is_write(pkt->op) && pkt->w.data)

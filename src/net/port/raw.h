@@ -23,7 +23,8 @@
 
 struct raw_config {
 	enum weft_encap_kind kind; /* USID, SRV6 or STEV */
-	bool no_icrc;              /* zeros are sent in its place, and none is looked at */
+	bool no_icrc;              /* zeros are sent in its place */
+	bool trusts;               /* none is looked at */
 	uint32_t planes, mtu_bytes;
 	uint16_t udp_port;                /* where we receive: other packets are not for us */
 	uint16_t src_port;                /* USID: who we are */

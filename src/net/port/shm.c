@@ -31,8 +31,8 @@
 #include <unistd.h>
 #include <weft/shm.h>
 
-#define RX_BATCH 64u       /* slots in use at once: a quarter of a MiB */
-#define SLOTS_DEFAULT 256u /* of one direction: a MiB */
+#define RX_BATCH 64u      /* slots in use at once: a quarter of a MiB */
+#define SLOTS_DEFAULT 64u /* of one direction: they stay in the second-level cache */
 #define SLOTS_HIGH 2048u
 #define LOOK_EVERY 1024u                /* turns of a pump that never waits, between looks */
 #define DIAL_EVERY_NS 50000000u         /* where nobody is at the other end */
@@ -482,7 +482,8 @@ static int open_raw(struct shm *shm)
 {
 	struct raw_config config = {
 		.kind = shm->config.is_srv6 ? WEFT_ENCAP_SRV6 : WEFT_ENCAP_USID,
-		.no_icrc = shm->config.no_icrc,
+		.no_icrc = shm->config.icrc == WEFT_ICRC_NONE,
+		.trusts = shm->config.icrc != WEFT_ICRC_CHECKED,
 		.planes = shm->config.planes,
 		.mtu_bytes = shm->config.mtu_bytes,
 	};

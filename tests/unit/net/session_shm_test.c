@@ -201,3 +201,35 @@ TEST(weft_live_open__says_what_shared_memory_needs)
 			CHECK_FAIL("row %zu: \"%s\" does not say \"%s\"", i, error, rows[i].text);
 	}
 }
+
+static void *open_near(void *arg)
+{
+	(void)arg;
+	return open_live("h0", NULL);
+}
+
+TEST(weft_pump_step__costs_nothing_while_two_ends_have_nothing_to_say)
+{
+	struct weft_live *live[2] = { open_live("h1", "shm-far"), NULL };
+	pthread_t thread;
+	void *near;
+
+	REQUIRE(live[0] && !pthread_create(&thread, NULL, open_near, NULL));
+	while (pthread_tryjoin_np(thread, &near))
+		weft_pump_step(weft_live_pump(live[0]), 1000000);
+	live[1] = near;
+	REQUIRE(near);
+	for (unsigned i = 0; i < 2; i++) {
+		struct weft_pump *pump = weft_live_pump(live[i]);
+		uint64_t end = weft_clock_now(NULL) + SECOND / 5;
+		uint64_t steps = weft_pump_stats(pump)->steps;
+
+		for (uint64_t now = weft_clock_now(NULL); now < end; now = weft_clock_now(NULL))
+			weft_pump_step(pump, end - now);
+		steps = weft_pump_stats(pump)->steps - steps;
+		if (steps > 50)
+			CHECK_FAIL("end %u: %u turns in a fifth of a second", i, (unsigned)steps);
+	}
+	weft_live_close(live[1]);
+	weft_live_close(live[0]);
+}

@@ -43,6 +43,7 @@ static void open_pair(struct pair *p, enum weft_encap_kind kind, bool no_icrc)
 	for (uint32_t i = 0; i < 2; i++) {
 		p->config[i] = (struct raw_config){ .kind = kind,
 			.no_icrc = no_icrc,
+			.trusts = no_icrc,
 			.planes = 2,
 			.mtu_bytes = MTU,
 			.udp_port = (uint16_t)(5000 + i),

@@ -390,7 +390,7 @@ static void open_switched(struct switched *s, struct weft_shm_port_config *confi
 	struct raw_config other = { .kind = WEFT_ENCAP_USID,
 		.planes = 2,
 		.mtu_bytes = MTU,
-		.udp_port = 1,
+		.udp_port = 6000,
 		.src_port = 6000 };
 	struct weft_shm_hello hello;
 	pthread_t thread;
@@ -419,12 +419,12 @@ static void open_switched(struct switched *s, struct weft_shm_port_config *confi
 		.n_paths = 1 };
 
 	memcpy(attr.addr, hosts[0], sizeof(hosts[0]));
+	weft_usid_shift(path_there.dst, 3, path_there.arrive);
 	REQUIRE(!weft_shm_port_peer_add(s->port, 3, &attr));
 	memcpy(other.addr, hosts[0], sizeof(hosts[0]));
 	s->raw = raw_open(&other);
-	weft_usid_shift(path_there.dst, 3, path_there.arrive);
 	memcpy(path_there.dst, path_there.arrive, 16);
-	attr.udp_port = 5000;
+	attr.udp_port = attr.src_port[0] = 5000;
 	memcpy(attr.addr, hosts[1], sizeof(hosts[1]));
 	REQUIRE(s->raw && !raw_peer_add(s->raw, 1, &attr));
 }
@@ -511,6 +511,48 @@ TEST(room__keeps_a_planes_queue_short)
 	CHECK_EQ(s.port->ops->room(s.port, &max), 3);
 	CHECK_EQ(max, 3);
 	close_switched(&s);
+}
+
+TEST(tx__makes_the_icrc_that_it_was_told_to__and_rx_believes_as_much)
+{
+	static const struct {
+		enum weft_icrc_use use;
+		enum weft_drop at_checker; /* of what we send */
+		size_t taken;              /* of what came with a wrong one */
+	} rows[] = {
+		{ WEFT_ICRC_CHECKED, WEFT_DROP_COUNT, 0 },
+		{ WEFT_ICRC_MADE, WEFT_DROP_COUNT, 1 },
+		{ WEFT_ICRC_NONE, WEFT_DROP_BAD_ICRC, 1 },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct weft_shm_port_config config = config_of(1, false);
+		struct weft_pkt out = data(3, 0, 1), in;
+		struct weft_shm_desc desc = { .slot = 1 };
+		struct switched s;
+		size_t max;
+
+		config.icrc = rows[i].use;
+		open_switched(&s, &config);
+		CHECK_EQ(weft_shm_put(s.link, WEFT_SHM_FILL, &desc, 1), 1);
+		CHECK_EQ(s.port->ops->room(s.port, &max), 3);
+		s.port->ops->tx(s.port, &out, 1);
+		REQUIRE(weft_shm_take(s.link, WEFT_SHM_TX, &desc, 1) == 1);
+		uint8_t *ip = weft_shm_packet(&s.pool, desc.slot), dst[16];
+
+		weft_usid_shift(ip + 24, 3, dst);
+		memcpy(ip + 24, dst, 16);
+		CHECK_EQ(raw_get(s.raw, 0, ip, desc.bytes, &in), rows[i].at_checker);
+		out = data(1, 0, 2);
+		desc = (struct weft_shm_desc){ .slot = 2 };
+		ip = weft_shm_packet(&s.pool, desc.slot);
+		desc.bytes = (uint16_t)raw_put(s.raw, &out, ip);
+		ip[200] ^= 1;
+		CHECK_EQ(weft_shm_put(s.link, WEFT_SHM_RX, &desc, 1), 1);
+		CHECK_EQ(s.port->ops->rx(s.port, &in, 1), rows[i].taken);
+		CHECK_EQ(s.port->stats.drops[WEFT_DROP_BAD_ICRC], !rows[i].taken);
+		close_switched(&s);
+	}
 }
 
 TEST(carrier__is_what_the_switch_says_and_wakes)
