@@ -26,6 +26,7 @@ int cmd_demo(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
 int cmd_switch(int argc, char **argv);
 
 #endif

@@ -91,6 +91,7 @@ struct weft_sim_fault {
 /* Bytes, by what for.  Packets and mail are guesses from bandwidth and delay. */
 struct weft_sim_memory {
 	uint64_t endpoints, switches, packets, mail, tables, total;
+	uint64_t available; /* what this machine has left; UINT64_MAX: it does not say */
 };
 int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
 	uint32_t n, struct weft_sim_memory *memory, char *error, size_t error_bytes);
@@ -100,18 +101,6 @@ int weft_sim_open(struct weft_sim **sim, const struct weft_sim_config *config,
 	const struct weft_sim_flow flows[], uint32_t n, const struct weft_sim_fault faults[],
 	uint32_t n_faults, char *error, size_t error_bytes);
 void weft_sim_close(struct weft_sim *sim); /* NULL is fine */
-
-/* Called between windows by the thread that called weft_sim_run(); false: stop here. */
-typedef bool weft_sim_watch_fn(void *arg, const struct weft_sim *sim, uint64_t now_ps);
-
-/*
- * Lets time run until all flows are done, until_ps (after WEFT_SIM_START_PS), or nothing is left
- * to happen.  Can be called again to go on.  watch may be NULL.
- */
-void weft_sim_run(
-	struct weft_sim *sim, uint64_t until_ps, weft_sim_watch_fn *watch, void *watch_arg);
-
-/* ---- results ---- */
 
 struct weft_sim_totals {
 	uint64_t now_ps;      /* after WEFT_SIM_START_PS: the end of the last window */
@@ -124,9 +113,25 @@ struct weft_sim_totals {
 	uint64_t digest;      /* of every delivery, host by host: when, what */
 	uint64_t packets_max; /* packets that existed at the same time, upper bound */
 };
-/* Between runs, or from within watch (then flows_done and packet_hops are recent, not exact). */
+
+/*
+ * Called after each window by the thread that called weft_sim_run(), with what it and the others
+ * have done until then: now_ps, packet_hops, windows, flows_done and flows_failed.  False: stop,
+ * after the window that has begun meanwhile.
+ */
+typedef bool weft_sim_watch_fn(void *arg, const struct weft_sim_totals *so_far);
+
+/*
+ * Lets time run until all flows are done, until_ps (after WEFT_SIM_START_PS), or nothing is left
+ * to happen.  Can be called again to go on.  watch may be NULL.
+ */
+void weft_sim_run(
+	struct weft_sim *sim, uint64_t until_ps, weft_sim_watch_fn *watch, void *watch_arg);
+
+/* ---- results ---- */
+
+/* Between runs. */
 void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals);
-uint32_t weft_sim_flows_done(const struct weft_sim *sim);
 /* From its start until its sender knows that it is done; 0: not yet, or failed. */
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow);
 uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host);

@@ -182,8 +182,8 @@ struct lane {
 	uint32_t flows_done, flows_failed;
 
 	/* what the others see, by parity of the window's turn */
-	uint64_t next[2];
-	uint32_t done[2];
+	uint64_t next[2], hops[2];
+	uint32_t done[2], failed[2];
 	char apart[64];
 };
 
@@ -199,7 +199,7 @@ struct weft_sim {
 	uint64_t turns;             /* windows that were run */
 	uint64_t until_ps;
 	uint32_t ring; /* windows that mail may be ahead, a power of two */
-	bool stop[2];  /* by parity of the turn, set by lane 0 */
+	bool stop[2]; /* by parity of the turn; set by lane 0 for the turn to come */
 
 	/* nodes */
 	uint32_t ports_max; /* of any */

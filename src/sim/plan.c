@@ -315,5 +315,6 @@ int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_si
 	if (!plan_make(config, flows, n, (uint64_t[]){ UINT64_MAX, 0 }, &plan, error, error_bytes))
 		return -1;
 	*memory = plan.memory;
+	memory->available = memory_available();
 	return 0;
 }

@@ -8,15 +8,6 @@
  */
 #include "local.h"
 
-uint32_t weft_sim_flows_done(const struct weft_sim *sim)
-{
-	uint32_t done = 0;
-
-	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		done += sim->lanes[i].flows_done;
-	return done;
-}
-
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow)
 {
 	WEFT_ASSERT(flow < sim->n_flows);

@@ -112,6 +112,21 @@ static uint64_t next_window(const struct lane *lane)
 	return WEFT_MAX(next, lane->window + 1);
 }
 
+/* Nobody writes what lane 0 reads here before it has come to the next meeting. */
+static void tell(struct weft_sim *sim, unsigned turn)
+{
+	struct weft_sim_totals so_far = { .now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS,
+		.windows = sim->turns };
+
+	for (uint32_t i = 0; i < sim->n_lanes; i++) {
+		so_far.packet_hops += sim->lanes[i].hops[turn];
+		so_far.flows_done += sim->lanes[i].done[turn];
+		so_far.flows_failed += sim->lanes[i].failed[turn];
+	}
+	if (sim->watch && !sim->watch(sim->watch_arg, &so_far))
+		sim->stop[!turn] = true;
+}
+
 static void run_lane(struct lane *lane)
 {
 	struct weft_sim *sim = lane->sim;
@@ -125,18 +140,19 @@ static void run_lane(struct lane *lane)
 		lane->window = window;
 		run_window(lane);
 		lane->next[turn] = next_window(lane);
-		lane->done[turn] = lane->flows_done + lane->flows_failed;
-		if (!lane->index && sim->watch && !sim->watch(sim->watch_arg, sim, lane->end_ps))
-			sim->stop[turn] = true;
+		lane->done[turn] = lane->flows_done;
+		lane->failed[turn] = lane->flows_failed;
+		lane->hops[turn] = lane->packet_hops;
 		(void)pthread_barrier_wait(&sim->barrier);
 		mail_clear(lane);
 		for (uint32_t i = 0; i < sim->n_lanes; i++) {
 			next = WEFT_MIN(next, sim->lanes[i].next[turn]);
-			done += sim->lanes[i].done[turn];
+			done += sim->lanes[i].done[turn] + sim->lanes[i].failed[turn];
 		}
 		if (!lane->index) {
 			sim->window = next;
 			sim->turns++;
+			tell(sim, turn);
 		}
 		if (sim->stop[turn] || is_over(sim, done) || next == WEFT_NEVER ||
 			next * sim->window_ps >= sim->until_ps)

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_sim - `weft sim`: a load over a fabric file in virtual time.
+ *
+ * Says what memory it will need before it takes any, and does not start what cannot fit: a machine
+ * that swaps simulates nothing.
+ */
+#include "sim.h"
+#include "verbs.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <weft/net.h>
+
+enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, FAULT_TEXTS_MAX = 256 };
+
+struct sim_args {
+	const char *fabric, *load;
+	uint64_t bytes, until_ps;
+	uint32_t fan_in; /* 0: permutation */
+	struct weft_sim_config config;
+	const char *faults[FAULT_TEXTS_MAX];
+	uint32_t n_faults;
+	bool json, dry_run;
+};
+
+/* clang-format off */
+static const struct argp_option options[] = {
+	{ "load", 'l', "LOAD", 0, "permutation (default), or incast:N: N hosts send to one", 0 },
+	{ "bytes", 'b', "BYTES", 0, "of each flow, 2MB, 64KiB (default: 2MB)", 0 },
+	{ "fault", 'f', "FAULT", 0, "\"freeze p0.t1-3 at 20us for 1ms\"; may be repeated", 0 },
+	{ "until", 'u', "TIME", 0, "stop then at the latest (default: 100ms)", 0 },
+	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
+	{ "seed", 's', "N", 0, "another one, another run (default: 1)", 0 },
+	{ "paths", 'p', "N", 0, "EVs per pair, all planes together (default: 128)", 0 },
+	{ "reply-paths", OPTION_REPLY, "N", 0, "the same for the way back (default: 16)", 0 },
+	{ "switch", OPTION_SWITCH, "KIND", 0, "trim (default) or drop what does not fit", 0 },
+	{ "mark-last-hop", OPTION_MARK, NULL, 0, "ECN on ports to hosts, too", 0 },
+	{ "dry-run", OPTION_DRY, NULL, 0, "only say how much memory it would need", 0 },
+	{ "json", 'j', NULL, 0, "one JSON object instead of a table", 0 },
+	{ 0 },
+};
+/* clang-format on */
+
+static void read_load(struct sim_args *a, const char *text, struct argp_state *state)
+{
+	char *end;
+
+	a->load = text;
+	a->fan_in = 0;
+	if (!strcmp(text, "permutation"))
+		return;
+	if (!strncmp(text, "incast:", 7)) {
+		a->fan_in = (uint32_t)strtoul(text + 7, &end, 10);
+		if (!*end && a->fan_in)
+			return;
+	}
+	argp_error(state, "load: \"%s\", wanted is permutation or incast:N", text);
+}
+
+static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (errno || end == text || *end || *text == '-' || value > UINT32_MAX)
+		argp_error(state, "%s: \"%s\" is not a whole number", name, text);
+	return (uint32_t)value;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct sim_args *a = state->input;
+
+	switch (key) {
+	case 'l':
+		read_load(a, arg, state);
+		return 0;
+	case 'b':
+		if (!sim_read_bytes(arg, &a->bytes) || !a->bytes || a->bytes > UINT32_MAX)
+			argp_error(
+				state, "bytes: \"%s\", wanted is 1 to 4294967295, 2MB, 64KiB", arg);
+		return 0;
+	case 'f':
+		if (a->n_faults == FAULT_TEXTS_MAX)
+			argp_error(state, "fault: more than %d", FAULT_TEXTS_MAX);
+		a->faults[a->n_faults++] = arg;
+		return 0;
+	case 'u':
+		if (!sim_read_time(arg, &a->until_ps) || !a->until_ps)
+			argp_error(state, "until: \"%s\", wanted is a time, 500us, 100ms", arg);
+		return 0;
+	case 't':
+		a->config.threads = read_count(state, "threads", arg);
+		return 0;
+	case 's':
+		a->config.seed = read_count(state, "seed", arg);
+		return 0;
+	case 'p':
+		a->config.paths = read_count(state, "paths", arg);
+		return 0;
+	case OPTION_REPLY:
+		a->config.reply_paths = read_count(state, "reply-paths", arg);
+		return 0;
+	case OPTION_SWITCH:
+		if (strcmp(arg, "trim") && strcmp(arg, "drop"))
+			argp_error(state, "switch: \"%s\", wanted is trim or drop", arg);
+		a->config.discipline =
+			strcmp(arg, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
+		return 0;
+	case OPTION_MARK:
+		a->config.marks_last_hop = true;
+		return 0;
+	case OPTION_DRY:
+		a->dry_run = true;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->fabric)
+			argp_usage(state);
+		a->fabric = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->fabric)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "weft sim: %s\n", what);
+	return EXIT_FAILED;
+}
+
+/* ---- real time ---- */
+
+static double cpu_s(struct rusage *usage)
+{
+	(void)getrusage(RUSAGE_SELF, usage);
+	return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+struct watcher {
+	struct term term;
+	uint64_t start_ns, drawn_ns;
+	uint32_t flows;
+	bool shown;
+};
+
+/* One line on a terminal, five times a second; nothing anywhere else. */
+static bool watch(void *arg, const struct weft_sim_totals *so_far)
+{
+	struct watcher *w = arg;
+	uint64_t now = weft_clock_now(NULL);
+	char n[2][HUMAN_MAX];
+
+	if (!w->term.tty || now - w->drawn_ns < 200000000)
+		return true;
+	w->drawn_ns = now;
+	w->shown = true;
+	fprintf(w->term.out, "\r\033[K%.2f us simulated, %s of %s flows done, %.2f M packet-hops/s",
+		(double)so_far->now_ps / 1e6, human_count(n[0], so_far->flows_done),
+		human_count(n[1], w->flows),
+		(double)so_far->packet_hops * 1e3 / (double)(now - w->start_ns + 1));
+	(void)fflush(w->term.out);
+	return true;
+}
+
+/* ---- the run ---- */
+
+struct job {
+	struct weft_topo *topo;
+	struct weft_sim_flow *flows;
+	struct sim_faults faults;
+	struct weft_sim *sim;
+	struct sim_report report;
+	char error[512];
+};
+
+static bool make_load(struct job *job, const struct sim_args *a)
+{
+	struct sim_report *r = &job->report;
+	uint32_t bytes = (uint32_t)a->bytes;
+
+	r->n_flows = a->fan_in ? a->fan_in : r->shape->hosts;
+	if (r->shape->hosts < 2 || r->n_flows > r->shape->hosts) {
+		snprintf(job->error, sizeof(job->error),
+			"load: %s: this fabric has %" PRIu32 " hosts", a->load, r->shape->hosts);
+		return false;
+	}
+	job->flows = calloc(r->n_flows, sizeof(*job->flows));
+	r->sorted_ps = calloc(r->n_flows, sizeof(*r->sorted_ps));
+	if (!job->flows || !r->sorted_ps) {
+		snprintf(job->error, sizeof(job->error), "out of memory");
+		return false;
+	}
+	if (!a->fan_in)
+		weft_sim_permutation(job->topo, bytes, a->config.seed, job->flows);
+	else if (!weft_sim_incast(job->topo, a->fan_in, bytes, a->config.seed, job->flows)) {
+		snprintf(job->error, sizeof(job->error),
+			"load: %s: fewer hosts than that hang on other T0s than host 0", a->load);
+		return false;
+	}
+	for (uint32_t i = 0; i < a->n_faults; i++) {
+		if (!sim_fault_read(&job->faults, job->topo, a->faults[i], a->until_ps, job->error,
+			    sizeof(job->error)))
+			return false;
+	}
+	r->n_faults = job->faults.n;
+	r->ideal_ps = weft_sim_ideal_ps(job->topo, job->flows, r->n_flows);
+	return true;
+}
+
+/* False: it does not fit, or only the estimate was asked for. */
+static bool fits(struct job *job, const struct sim_args *a, int *rc)
+{
+	const struct weft_sim_memory *m = &job->report.memory;
+	uint64_t have = m->available;
+	char n[6][HUMAN_MAX];
+
+	if (a->dry_run)
+		printf("%s: endpoints %s, switches %s, packets %s, under way %s, tables %s\n",
+			human_bytes(n[0], m->total), human_bytes(n[1], m->endpoints),
+			human_bytes(n[2], m->switches), human_bytes(n[3], m->packets),
+			human_bytes(n[4], m->mail), human_bytes(n[5], m->tables));
+	if (m->total > have)
+		snprintf(job->error, sizeof(job->error),
+			"this needs %s of memory, and %s are free: use fewer paths or hosts",
+			human_bytes(n[0], m->total), human_bytes(n[1], have));
+	*rc = m->total > have ? fail(job->error) : EXIT_OK;
+	return !a->dry_run && m->total <= have;
+}
+
+static int compare(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static void run(struct job *job, const struct sim_args *a)
+{
+	struct sim_report *r = &job->report;
+	struct watcher w = { .flows = r->n_flows, .start_ns = weft_clock_now(NULL) };
+	struct rusage usage;
+	double cpu = cpu_s(&usage);
+
+	term_open(&w.term, stderr);
+	weft_sim_run(job->sim, a->until_ps, watch, &w);
+	if (w.shown)
+		fprintf(stderr, "\r\033[K");
+	r->run_s = (double)(weft_clock_now(NULL) - w.start_ns) / 1e9;
+	r->cpu_s = cpu_s(&usage) - cpu;
+	r->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	weft_sim_totals(job->sim, &r->totals);
+	weft_sim_counters(job->sim, &r->counters);
+	for (uint32_t i = 0; i < r->n_flows; i++) {
+		uint64_t ps = weft_sim_flow_ps(job->sim, i);
+
+		if (ps)
+			r->sorted_ps[r->n++] = ps;
+	}
+	qsort(r->sorted_ps, r->n, sizeof(*r->sorted_ps), compare);
+}
+
+static int print(const struct sim_report *r, bool json)
+{
+	struct term term;
+
+	term_open(&term, stdout);
+	if (json) {
+		json_t *object = sim_report_json(r);
+
+		json_dumpf(object, stdout, JSON_REAL_PRECISION(9));
+		printf("\n");
+		json_decref(object);
+	} else {
+		sim_report_print(r, &term);
+	}
+	return r->n == r->n_flows ? EXIT_OK : EXIT_FAILED;
+}
+
+static int work(struct job *job, struct sim_args *a)
+{
+	struct sim_report *r = &job->report;
+	size_t bytes = sizeof(job->error);
+	int rc;
+
+	if (weft_topo_open(&job->topo, a->fabric, job->error, bytes)) {
+		fprintf(stderr, "%s\n", job->error);
+		return EXIT_FAILED;
+	}
+	a->config.topo = job->topo;
+	*r = (struct sim_report){ .load = a->load,
+		.bytes = a->bytes,
+		.seed = a->config.seed,
+		.threads = a->config.threads,
+		.shape = weft_topo_shape(job->topo) };
+	if (!make_load(job, a) || weft_sim_estimate(&a->config, job->flows, r->n_flows, &r->memory,
+					  job->error, bytes))
+		return fail(job->error);
+	if (!fits(job, a, &rc))
+		return rc;
+	uint64_t start = weft_clock_now(NULL);
+
+	if (weft_sim_open(&job->sim, &a->config, job->flows, r->n_flows, job->faults.list,
+		    job->faults.n, job->error, bytes))
+		return fail(job->error);
+	r->open_s = (double)(weft_clock_now(NULL) - start) / 1e9;
+	run(job, a);
+	return print(r, a->json);
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse, "FABRIC",
+		"Simulate a load over the fabric of a fabric file, with the engine at every host "
+		"and"
+		" our switch at every switch.",
+		NULL, NULL, NULL };
+	struct sim_args a = {
+		.load = "permutation", .bytes = 2000000, .until_ps = UINT64_C(100000000000)
+	};
+	struct job job = { 0 };
+
+	weft_sim_config_default(&a.config);
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+		return EXIT_USAGE;
+	int rc = work(&job, &a);
+
+	weft_sim_close(job.sim);
+	weft_topo_close(job.topo);
+	free(job.flows);
+	free(job.faults.list);
+	free(job.report.sorted_ps);
+	return rc;
+}

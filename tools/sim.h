@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SIM_H
+#define SIM_H
+/* sim - what `weft sim` is made of: quantities and faults as text, and what it says at the end. */
+#include "term.h"
+
+#include <jansson.h>
+#include <weft/sim.h>
+
+/* "20us", "1.5ms"; "2MB", "64KiB", "4096"; "100Gb/s".  False: not of that form. */
+bool sim_read_time(const char *text, uint64_t *ps);
+bool sim_read_bytes(const char *text, uint64_t *bytes);
+bool sim_read_rate(const char *text, uint64_t *bps);
+
+struct sim_faults {
+	struct weft_sim_fault *list; /* the caller's to free */
+	uint32_t n, room;
+};
+/*
+ * "KIND WHERE at TIME [for TIME] [every TIME]", "slow LINK to RATE at TIME [for TIME]": KIND is
+ * link-down LINK, slow LINK, freeze SWITCH, switch-down SWITCH or plane-down N.  What ends (for)
+ * may come again (every) until until_ps.  False: error says why.
+ */
+bool sim_fault_read(struct sim_faults *faults, const struct weft_topo *topo, const char *text,
+	uint64_t until_ps, char *error, size_t error_bytes);
+
+struct sim_report {
+	const char *load; /* as the person wrote it */
+	uint64_t bytes, seed;
+	uint32_t threads, n_flows, n_faults;
+	const struct weft_topo_shape *shape;
+	struct weft_sim_totals totals;
+	struct weft_counters counters;
+	struct weft_sim_memory memory;
+	uint64_t ideal_ps;
+	uint64_t *sorted_ps; /* of the flows that are done, ascending; n of them */
+	uint32_t n;
+	double open_s, run_s, cpu_s; /* of real time; cpu_s: of all threads while it ran */
+	uint64_t rss_bytes;
+};
+/* The time that `num` of `den` flows do not exceed, by nearest rank; 0: none is done. */
+uint64_t sim_quantile(const struct sim_report *report, uint64_t num, uint64_t den);
+void sim_report_print(const struct sim_report *report, const struct term *term);
+json_t *sim_report_json(const struct sim_report *report); /* a new reference */
+
+#endif
