@@ -72,6 +72,7 @@ struct weft_config {
 	uint32_t regions;       /* 2^, 1..65536 */
 	uint32_t pathsets;      /* 1..65535 */
 	uint32_t paths_per_set; /* active + backup, 1..512 */
+	uint32_t paths;         /* of all sets together, ..2^24; 0: pathsets x paths_per_set */
 	uint32_t ports;         /* planes, 1..32 */
 	uint32_t sq_depth, rq_depth; /* 2^, per QP, <= 32768 */
 	uint32_t cq_depth;      /* 2^, per CQ */

@@ -52,7 +52,8 @@ bool config_is_possible(const struct weft_config *c)
 {
 	return pow2_in(c->qps, 1, 65536) && in(c->cqs, 1, 65536) &&
 	       pow2_in(c->regions, 1, 65536) && in(c->pathsets, 1, 65535) &&
-	       in(c->paths_per_set, 1, 512) && in(c->ports, 1, WEFT_PORTS_MAX) &&
+	       in(c->paths_per_set, 1, 512) && in(c->paths, 0, 1u << 24) &&
+	       in(c->ports, 1, WEFT_PORTS_MAX) &&
 	       pow2_in(c->sq_depth, 1, 32768) && pow2_in(c->rq_depth, 1, 32768) &&
 	       pow2_in(c->cq_depth, 1, 1u << 24) && in(c->window_psns, 128, WEFT_MPR_MAX_PSNS) &&
 	       c->window_psns % WEFT_MPR_UNIT_PSNS == 0 && in(c->inflight_pkts, 1, 1u << 21) &&

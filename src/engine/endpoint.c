@@ -26,6 +26,12 @@ static uint32_t page_count(const struct weft_config *config)
 	return config->inflight_pkts / PAGE_PSNS + 2 * config->qps;
 }
 
+static size_t path_count(const struct weft_config *config)
+{
+	return config->paths ? config->paths :
+			       (size_t)config->pathsets * config->paths_per_set;
+}
+
 /* Pages that a window can touch: one more than it fills, when it starts inside one. */
 static uint32_t page_ring(const struct weft_config *config)
 {
@@ -63,6 +69,8 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 	struct weft_endpoint parts = {
 		.qps = carve(c, config->qps * sizeof(struct weft_qp)),
 		.sets = carve(c, config->pathsets * sizeof(struct pathset)),
+		.paths = carve(c, path_count(config) * sizeof(struct path)),
+		.orders = carve(c, path_count(config) * sizeof(uint16_t)),
 		.regions = carve(c, config->regions * sizeof(struct region)),
 		.cqs = carve(c, config->cqs * sizeof(struct cq)),
 		.page = carve(c, page_count(config) * sizeof(struct sent_page)),
@@ -88,14 +96,10 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 			ep->cqs[i].ring = ring;
 	}
 	for (uint32_t i = 0; i < config->pathsets; i++) {
-		void *path = carve(c, config->paths_per_set * sizeof(struct path));
-		void *order = carve(c, config->paths_per_set * sizeof(uint16_t));
 		void *plane = carve(c, config->ports * sizeof(struct plane));
 
 		if (c->dry)
 			continue;
-		ep->sets[i].path = path;
-		ep->sets[i].order = order;
 		ep->sets[i].plane = plane;
 	}
 	return ep;

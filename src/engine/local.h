@@ -263,6 +263,8 @@ struct weft_endpoint {
 
 	struct weft_qp *qps;
 	struct pathset *sets;
+	struct path *paths;    /* all sets have theirs in here */
+	uint16_t *orders;      /* and these, at the same place */
 	struct region *regions;
 	struct cq *cqs;
 	struct sent_page *page;

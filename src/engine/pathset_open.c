@@ -46,6 +46,30 @@ static void fill_paths(const struct weft_endpoint *ep, struct pathset *set,
 	}
 }
 
+/*
+ * Where n paths in a row are free.  Sets of full size have a place of their own; where sets share a
+ * smaller room, the first gap is taken.  False: there is none.
+ */
+static bool find_place(const struct weft_endpoint *ep, uint32_t index, uint32_t n, size_t *place)
+{
+	bool moved = ep->config.paths != 0;
+
+	*place = moved ? 0 : (size_t)index * ep->config.paths_per_set;
+	while (moved) {
+		moved = false;
+		for (uint32_t i = 0; i < ep->config.pathsets; i++) {
+			const struct pathset *other = &ep->sets[i];
+			size_t first = (size_t)(other->path - ep->paths);
+
+			if (!other->in_use || *place >= first + other->paths || first >= *place + n)
+				continue;
+			*place = first + other->paths;
+			moved = true;
+		}
+	}
+	return !ep->config.paths || *place + n <= ep->config.paths;
+}
+
 int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *attr,
 		      uint32_t *out)
 {
@@ -55,7 +79,9 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		return WEFT_EINVAL;
 	while (index < ep->config.pathsets && ep->sets[index].in_use)
 		index++;
-	if (index == ep->config.pathsets)
+	size_t place;
+
+	if (index == ep->config.pathsets || !find_place(ep, index, attr->n, &place))
 		return WEFT_EFULL;
 	struct pathset *set = &ep->sets[index];
 
@@ -65,8 +91,8 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		.peer_ports = UINT32_MAX,
 		.in_use = true,
 		.rng = (uint32_t)weft_rng_u64(&ep->rng) | 1,
-		.path = set->path,
-		.order = set->order,
+		.path = ep->paths + place,
+		.order = ep->orders + place,
 		.plane = set->plane,
 	};
 	fill_paths(ep, set, attr, ep->now);

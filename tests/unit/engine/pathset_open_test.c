@@ -138,3 +138,45 @@ TEST(weft_port_mark__down_moves_what_was_under_way_at_once)
 	CHECK_EQ(weft_set_info(w.end[0], 3, &info), WEFT_ENOENT);
 	world_close(&w);
 }
+
+/* Sets that share a room smaller than all could fill: in gaps, and with others left alone. */
+TEST(weft_pathset_open__shares_a_smaller_room)
+{
+	struct weft_pathset_attr attr = { .evs = evs, .ports = ports, .n = 6 };
+	struct weft_config config;
+	struct weft_endpoint *ep;
+	struct weft_path_info info;
+	uint32_t sets[4];
+
+	weft_config_default(&config);
+	config.qps = config.regions = 1;
+	config.cqs = 1;
+	config.pathsets = 4;
+	config.paths_per_set = 10;
+	size_t whole = weft_endpoint_size(&config);
+
+	config.paths = 16;
+	CHECK(weft_endpoint_size(&config) + 24 * sizeof(struct path) <= whole);
+	void *block = aligned_alloc(64, WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64));
+
+	REQUIRE(block && !weft_endpoint_init(&ep, block, &config));
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_EQ(weft_pathset_open(ep, &attr, &sets[i]), 0);
+	CHECK_EQ(weft_pathset_open(ep, &attr, &sets[2]), WEFT_EFULL); /* 4 are left */
+	attr.n = 4;
+	CHECK_EQ(weft_pathset_open(ep, &attr, &sets[2]), 0);
+	weft_check(ep);
+	CHECK_EQ(weft_pathset_close(ep, sets[0]), 0);
+	attr.n = 3;
+	attr.evs = evs + 7;
+	for (uint32_t i = 0; i < 4; i += 3) /* two of three where one of six was */
+		CHECK_EQ(weft_pathset_open(ep, &attr, &sets[i]), 0);
+	weft_check(ep);
+	for (uint32_t i = 0; i < 4; i++) {
+		for (uint32_t k = 0; weft_path_info(ep, sets[i], k, &info) == 0; k++)
+			CHECK_EQ(info.ev, (i % 3 ? evs : evs + 7)[k]);
+	}
+	config.paths = (1u << 24) + 1;
+	CHECK_EQ(weft_endpoint_size(&config), 0);
+	free(block);
+}
