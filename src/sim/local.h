@@ -164,6 +164,7 @@ struct lane {
 	/* the window that is being run */
 	uint64_t window, start_ps, end_ps;
 	struct post *posts; /* ring by window */
+	uint32_t slot;      /* this window's place in it */
 	uint64_t *due;      /* nodes that want to be run in the next window whatever comes */
 	struct weft_frame_pool pool;
 	struct slab_cache cache;
@@ -198,8 +199,8 @@ struct weft_sim {
 	uint64_t window_ps, window; /* the window to be run next */
 	uint64_t turns;             /* windows that were run */
 	uint64_t until_ps;
-	uint32_t ring; /* windows that mail may be ahead, a power of two */
-	bool stop[2]; /* by parity of the turn; set by lane 0 for the turn to come */
+	uint32_t ring; /* windows that mail may be for: this one and those ahead */
+	bool stop[2];  /* by parity of the turn; set by lane 0 for the turn to come */
 
 	/* nodes */
 	uint32_t ports_max; /* of any */
@@ -256,9 +257,9 @@ bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow 
 /* Always false, so that callers can return it. */
 bool plan_fail(char *error, size_t error_bytes, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Of an endpoint with that many QPs; the host's number is part of the seed. */
-void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t ends,
-	struct weft_config *out);
+/* Of an endpoint with that many QPs of each kind; the host's number is part of the seed. */
+void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t sends,
+	uint32_t receives, struct weft_config *out);
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
 	const struct weft_port_profile profiles[2], struct weft_switch_config *out);
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */

@@ -39,7 +39,8 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 		ahead -= (windows - 1) * window_ps;
 	}
 	WEFT_ASSERT(windows < sim->ring);
-	struct post *post = &lane->posts[(lane->window + windows) & (sim->ring - 1)];
+	uint64_t slot = lane->slot + windows;
+	struct post *post = &lane->posts[slot < sim->ring ? slot : slot - sim->ring];
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
 	struct box *b = &post->boxes[node];
 
@@ -128,7 +129,7 @@ static void sort_long(struct lane *lane, uint32_t n)
 void mail_collect(struct lane *lane, uint32_t node)
 {
 	const struct weft_sim *sim = lane->sim;
-	uint32_t slot = (uint32_t)lane->window & (sim->ring - 1), n = 0;
+	uint32_t slot = lane->slot, n = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
 		n = gather(lane, &sim->lanes[i].posts[slot], node, n);
@@ -142,7 +143,7 @@ void mail_collect(struct lane *lane, uint32_t node)
 void mail_clear(struct lane *lane)
 {
 	const struct weft_sim *sim = lane->sim;
-	struct post *post = &lane->posts[lane->window & (sim->ring - 1)];
+	struct post *post = &lane->posts[lane->slot];
 
 	if (!post->used)
 		return;
@@ -154,7 +155,7 @@ void mail_clear(struct lane *lane)
 uint64_t mail_next(const struct lane *lane)
 {
 	for (uint32_t i = 1; i < lane->sim->ring; i++) {
-		if (lane->posts[(lane->window + i) & (lane->sim->ring - 1)].used)
+		if (lane->posts[(lane->window + i) % lane->sim->ring].used)
 			return lane->window + i;
 	}
 	return WEFT_NEVER;
@@ -163,7 +164,7 @@ uint64_t mail_next(const struct lane *lane)
 uint64_t mail_bits(const struct lane *lane, uint32_t word)
 {
 	const struct weft_sim *sim = lane->sim;
-	uint32_t slot = (uint32_t)lane->window & (sim->ring - 1);
+	uint32_t slot = lane->slot;
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)

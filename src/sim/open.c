@@ -282,6 +282,15 @@ static void open_end(struct weft_sim *sim, uint32_t end)
 	e->qpn = info.qpn;
 }
 
+static void plan_host(const struct weft_sim *sim, uint32_t host, struct weft_config *config)
+{
+	uint32_t ends = sim->ends_of[host + 1] - sim->ends_of[host], receives = 0;
+
+	for (uint32_t i = sim->ends_of[host]; i < sim->ends_of[host + 1]; i++)
+		receives += sim->ends[i] & 1;
+	plan_endpoint(&sim->config, host, ends - receives, receives, config);
+}
+
 static void open_host(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
@@ -289,7 +298,7 @@ static void open_host(struct lane *lane, uint32_t index)
 	uint32_t first = sim->ends_of[index], end = sim->ends_of[index + 1], rkey;
 	struct weft_config config;
 
-	plan_endpoint(&sim->config, index, end - first, &config);
+	plan_host(sim, index, &config);
 	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
 	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
 	WEFT_ASSERT(!weft_region_add(
@@ -330,7 +339,7 @@ static void connect_end(struct weft_sim *sim, uint32_t end)
 
 	if (!e->qpn || !peer->qpn)
 		return;
-	plan_endpoint(&sim->config, 0, 1, &config);
+	plan_endpoint(&sim->config, 0, 1, 1, &config);
 	struct weft_qp_attr attr = { .peer = end & 1 ? flow->src : flow->dst,
 		.peer_qpn = peer->qpn,
 		.pathset = e->set,
@@ -408,8 +417,7 @@ static void place_blocks(struct weft_sim *sim)
 	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
 		struct weft_config config;
 
-		plan_endpoint(
-			&sim->config, host, sim->ends_of[host + 1] - sim->ends_of[host], &config);
+		plan_host(sim, host, &config);
 		sim->block_of[host] = at;
 		at += weft_endpoint_size(&config);
 	}
@@ -470,7 +478,8 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 		weft_sim_close(sim);
 		return -1;
 	}
-	memcpy(sim->flows, flows, n * sizeof(*flows));
+	if (n)
+		memcpy(sim->flows, flows, n * sizeof(*flows));
 	fill_profiles(sim);
 	lay_cables(sim);
 	if (!fault_expand(sim, faults, n_faults, error, error_bytes)) {
@@ -485,6 +494,7 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 		struct lane *lane = &sim->lanes[i];
 
 		lane->window = lane->wheel.window = sim->window;
+		lane->slot = (uint32_t)(sim->window % sim->ring);
 		lane->start_ps = lane->end_ps = sim->window * sim->window_ps;
 	}
 	lanes_run(sim, open_own);

@@ -46,21 +46,25 @@ uint32_t plan_payload(const struct weft_topo_shape *shape)
 	return payload;
 }
 
-void plan_endpoint(
-	const struct weft_sim_config *config, uint32_t host, uint32_t ends, struct weft_config *out)
+void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t sends,
+	uint32_t receives, struct weft_config *out)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
-	uint32_t payload = plan_payload(s);
+	uint32_t payload = plan_payload(s), ends = WEFT_MAX(sends + receives, 1u);
+	uint32_t exist = s->planes * WEFT_MAX(s->uplinks, 1u);
+	uint32_t paths = WEFT_MIN(config->paths, exist);
+	uint32_t reply_paths = WEFT_MIN(config->reply_paths, exist);
 	/* Congestion control's largest window: 1.5 times bandwidth and delay. */
 	uint64_t bdp = s->host_bps / 8 * s->base_rtt_ns / 1000000000u * s->planes;
 	uint32_t window_pkts = (uint32_t)(bdp * 3 / 2 / payload) + 16;
 	uint32_t psns = WEFT_ALIGN_UP(2 * window_pkts, (uint32_t)WEFT_MPR_UNIT_PSNS);
 
 	weft_config_default(out);
-	out->qps = (uint32_t)weft_pow2_up(WEFT_MAX(ends, 1u));
-	out->pathsets = WEFT_MAX(ends, 1u);
+	out->qps = (uint32_t)weft_pow2_up(ends);
+	out->pathsets = ends;
 	out->cqs = out->regions = 1;
-	out->paths_per_set = config->paths;
+	out->paths_per_set = paths;
+	out->paths = WEFT_MAX(sends * paths + receives * reply_paths, 1u);
 	out->ports = s->planes;
 	out->sq_depth = out->rq_depth = out->wimm_max = out->events = 1;
 	out->cq_depth = out->qps;
@@ -134,16 +138,17 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 
 	/* Times inside a window are kept in 32 bits. */
 	plan->window_ps = WEFT_MIN(spread.shortest_ps, UINT64_C(1) << 31);
-	uint64_t ahead = spread.longest_ps / plan->window_ps + 3;
+	/* What starts at the very end of a window arrives so many windows later at the latest. */
+	uint64_t ahead = 1 + spread.longest_ps / plan->window_ps;
 
 	if (ahead > RING_MAX) {
 		return plan_fail(error, error_bytes,
 			"%s: links differ too much: a frame takes %u ns over one and %u ns over"
 			" another, allowed is a factor of %u",
 			s->name, (unsigned)(spread.shortest_ps / 1000),
-			(unsigned)(spread.longest_ps / 1000), RING_MAX - 3u);
+			(unsigned)(spread.longest_ps / 1000), RING_MAX - 1u);
 	}
-	plan->ring = (uint32_t)weft_pow2_up(ahead);
+	plan->ring = (uint32_t)ahead + 1;
 	plan->n_lines = 2 * spread.kinds + 2;
 	uint64_t a_port = plan->window_ps / line_ps(spread.bps_max, ACK_BYTES) + 2;
 	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
@@ -203,22 +208,23 @@ static bool plan_endpoints(const struct weft_sim_config *config, const struct we
 	uint32_t n, struct plan *plan, uint64_t *in_flight)
 {
 	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
-	uint32_t *ends = memory_reserve((uint64_t)hosts * sizeof(*ends));
+	uint32_t *sends = memory_reserve((uint64_t)hosts * 2 * sizeof(*sends));
+	uint32_t *receives = sends + hosts;
 
-	if (!ends)
+	if (!sends)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		ends[flows[i].src]++;
-		ends[flows[i].dst]++;
+		sends[flows[i].src]++;
+		receives[flows[i].dst]++;
 	}
 	for (uint32_t host = 0; host < hosts; host++) {
 		struct weft_config endpoint;
 
-		plan_endpoint(config, host, ends[host], &endpoint);
+		plan_endpoint(config, host, sends[host], receives[host], &endpoint);
 		plan->memory.endpoints += weft_endpoint_size(&endpoint);
 		*in_flight += endpoint.inflight_pkts;
 	}
-	memory_release(ends, (uint64_t)hosts * sizeof(*ends));
+	memory_release(sends, (uint64_t)hosts * 2 * sizeof(*sends));
 	return true;
 }
 

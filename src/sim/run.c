@@ -77,6 +77,7 @@ static void run_window(struct lane *lane)
 	const struct weft_topo_shape *s = &sim->shape;
 	uint32_t host;
 
+	lane->slot = (uint32_t)(lane->window % sim->ring);
 	lane->start_ps = lane->window * sim->window_ps;
 	lane->end_ps = lane->start_ps + sim->window_ps;
 	(void)mark_actions(lane, true);

@@ -22,10 +22,12 @@ TEST(hop_run__keeps_the_line_rate_and_the_order_of_ports)
 				.in_port = (uint16_t)(4 + i),
 				.hop_limit = 64 });
 	lane->window++;
+	lane->slot = (uint32_t)(lane->window % s.sim->ring);
 	lane->start_ps = lane->window * s.sim->window_ps;
 	lane->end_ps = lane->start_ps + s.sim->window_ps;
 	hop_run(lane, s.sim->shape.hosts);
 	lane->window++;
+	lane->slot = (uint32_t)(lane->window % s.sim->ring);
 	lane->start_ps = lane->window * s.sim->window_ps;
 	mail_collect(lane, 2);
 	CHECK_EQ(lane->n_frames, 3);

@@ -10,8 +10,8 @@
 #include <weft/sim.h>
 
 /* sim's own, not public: both worlds must start their engines alike. */
-void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t ends,
-	struct weft_config *out);
+void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t sends,
+	uint32_t receives, struct weft_config *out);
 
 enum { HOSTS = 16, TEXT_BYTES = 8192 };
 
@@ -51,17 +51,17 @@ static void write_fabric(char text[TEXT_BYTES])
 /* The world's hosts again, with endpoints as sim makes them. */
 static void open_hosts(struct twin *t)
 {
-	uint32_t ends[HOSTS] = { 0 }, rkey;
+	uint32_t sends[HOSTS] = { 0 }, receives[HOSTS] = { 0 }, rkey;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		ends[t->flows[i].src]++;
-		ends[t->flows[i].dst]++;
+		sends[t->flows[i].src]++;
+		receives[t->flows[i].dst]++;
 	}
 	for (uint32_t host = 0; host < HOSTS; host++) {
 		struct host *h = &t->world->hosts[host];
 		struct weft_config config;
 
-		plan_endpoint(&t->config, host, ends[host], &config);
+		plan_endpoint(&t->config, host, sends[host], receives[host], &config);
 		config.regions = 64;  /* the world adds one for each message */
 		config.wimm_max = 16; /* the world promises so many */
 		free(h->block);
@@ -75,7 +75,7 @@ static void open_hosts(struct twin *t)
 	}
 	struct weft_config config;
 
-	plan_endpoint(&t->config, 0, 1, &config);
+	plan_endpoint(&t->config, 0, 1, 1, &config);
 	t->world->qp_window_psns = config.window_psns;
 }
 
