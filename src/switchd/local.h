@@ -198,6 +198,8 @@ static inline uint64_t to_ns(const struct weft_switchd *sw, uint64_t ps)
 }
 /* Everything that is due by now; how many packets were moved. */
 size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns);
+/* After a turn that moved so much: sleep by time, for more to come meanwhile. */
+bool loop_gathers(const struct weft_switchd *sw, size_t moved);
 /* Takes in what epoll has to tell, now or within wait_ns. */
 void loop_look(struct weft_switchd *sw, uint64_t wait_ns);
 /* on_again_ns: of a reboot; 0: stays so. */

@@ -9,7 +9,9 @@
  * Asleep, we are woken by whatever comes (doorbells, interfaces, requests) or when the rack's next
  * event is due.  A wake-up costs as much as ten packets, so where many come we sleep by time
  * instead: long enough for a burst, short against a round trip, and nobody has to ring.  Where
- * turns take longer than that, we do not sleep at all.
+ * turns take longer than that, we do not sleep at all.  A ping-pong makes as many packets as a slow
+ * stream and has one under way at a time: who waits for it is woken, or it would wait for our clock
+ * twice per round.
  *
  * Waiting for an event that is nearer than a wake-up takes is done awake: this is what keeps a
  * single packet that crosses an idle fabric from being late at each hop.
@@ -23,6 +25,9 @@
 
 #define WINDOW_NS 1000000u /* over which traffic is judged */
 #define BULK_PACKETS 24u   /* in a window, from which on we gather */
+/* Below both, nobody gathers: moved in a turn (in, and out), and between switches after it. */
+#define FEW_MOVED 12u
+#define FEW_UNDER_WAY 6u
 #define GATHER_NS_MIN 50000u
 #define GATHER_NS_MAX 100000u
 #define AWAKE_NS 15000u /* what is nearer is not slept for */
@@ -165,12 +170,20 @@ static void judge_traffic(struct weft_switchd *sw, uint64_t now_ns, size_t moved
 	sw->window_moved = 0;
 }
 
+bool loop_gathers(const struct weft_switchd *sw, size_t moved)
+{
+	const struct weft_rack_stats *s = weft_rack_stats(sw->rack);
+	uint64_t under_way = s->sent - s->arrived - s->dropped;
+
+	return sw->gather_ns && (moved >= FEW_MOVED || under_way >= FEW_UNDER_WAY);
+}
+
 /* Sleeps until something may be due. */
 static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
 {
 	uint64_t now_ns = real_now_ns(), wait_ns = SLEEP_NS_MAX;
 
-	if (sw->gather_ns) {
+	if (loop_gathers(sw, moved)) {
 		if (now_ns < turn_ns + sw->gather_ns)
 			real_sleep_ns(turn_ns + sw->gather_ns - now_ns);
 		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {

@@ -105,6 +105,28 @@ TEST(loop_turn__never_goes_back)
 	place_close(&place);
 }
 
+/* A ping-pong is woken for, a stream is gathered: fast, or slow and much of it under way. */
+TEST(loop_gathers__where_more_is_coming)
+{
+	struct place place;
+
+	place_open(&place, SMALL2);
+	struct weft_switchd *sw = switch_open(&place, NULL);
+	CHECK(!loop_gathers(sw, 1000)); /* not much in the last millisecond */
+	sw->gather_ns = 50000;
+	CHECK(!loop_gathers(sw, 6)); /* a write, its answer, and what acknowledges them */
+	CHECK(loop_gathers(sw, 12));
+	for (unsigned i = 0; i < 6; i++) {
+		struct weft_frame frame = { .handle = slots_take(&sw->slots) };
+
+		CHECK(!loop_gathers(sw, 6));
+		REQUIRE(weft_rack_send(sw->rack, ALICE, 0, &frame, 1000, sw->ran_ps));
+	}
+	CHECK(loop_gathers(sw, 0));
+	weft_switchd_close(sw);
+	place_close(&place);
+}
+
 TEST(loop_power__forgets_a_reboot_that_was_overruled)
 {
 	struct place place;
