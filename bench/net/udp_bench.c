@@ -337,13 +337,10 @@ static void weft_receive(const char *via, bool checksum)
 	if (weft_live_answer(meeting, app, &session, error, sizeof(error)))
 		die(error);
 	const struct weft_pump_stats *stats = weft_pump_stats(weft_live_pump(live));
-	uint64_t end = 0;
 
-	while (stats->placed_bytes < total_bytes || weft_clock_now(NULL) < end) {
+	/* The last acknowledgements are out when the sender has gone. */
+	while (stats->placed_bytes < total_bytes || !weft_session_gone(live, &session))
 		weft_pump_step(weft_live_pump(live), 1000000);
-		if (stats->placed_bytes >= total_bytes && !end)
-			end = weft_clock_now(NULL) + 100000000; /* the last acknowledgements */
-	}
 	report_port(live, "recv");
 }
 
