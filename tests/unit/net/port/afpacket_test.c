@@ -17,6 +17,17 @@ TEST(weft_afpacket_open__carries_packets_from_address_to_address)
 	ether_case_carries(weft_afpacket_open, WEFT_ENCAP_STEV);
 }
 
+TEST(wants_one_piece__frames_are_whole_where_the_interface_gathers_too)
+{
+	ether_build();
+	ether_enter(0);
+	if (!shell("ethtool -K p0 tx on sg on >/dev/null 2>&1"))
+		SKIP("no offloads here");
+	ether_case_carries(weft_afpacket_open, WEFT_ENCAP_STEV);
+	ether_enter(0);
+	shell("ethtool -K p0 tx off >/dev/null 2>&1");
+}
+
 TEST(weft_afpacket_open__leaves_the_kernel_its_own_and_nothing_else)
 {
 	ether_case_beside_the_kernel(weft_afpacket_open);
