@@ -65,6 +65,7 @@ struct process {              /* of a host; has attached, and holds one UDP port
 	uint16_t udp_port;
 	uint32_t lent, held; /* slots that are his: to send with; delivered to him */
 	uint64_t sent, received;
+	uint64_t sent_before; /* before this turn */
 	uint32_t n_out;
 	struct weft_shm_desc out[BURST];
 };

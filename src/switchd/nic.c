@@ -23,6 +23,7 @@
 #define HELD_MAX (2u * RING_ENTRIES)
 #define TURN_PACKETS 16u /* that one program sends before the next may */
 #define ROUNDS_MAX 64u   /* of a turn: whoever fills his ring without end must not hold us */
+#define WAITING_MIN 8u   /* fewer are nobody's limit (net: SNDBUF_PKTS_MIN) */
 #define KNOCKS_MAX 8u    /* of a turn */
 #define FIRST_PORT 32768u
 #define LAST_PORT 60999u
@@ -252,7 +253,8 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 
 	if (free_ps > now_ps)
 		return 0;
-	uint64_t fit = (now_ps - WEFT_MAX(free_ps, sw->ran_ps)) / sw->nic.frame_ps + 1;
+	/* Of a line that was idle, the first packet says since when it is not. */
+	uint64_t fit = free_ps > sw->ran_ps ? (now_ps - free_ps) / sw->nic.frame_ps + 1 : 1;
 	size_t n = weft_shm_take(p->link, WEFT_SHM_TX + plane, d, WEFT_MIN(fit, TURN_PACKETS));
 
 	for (size_t i = 0; i < n; i++) {
@@ -278,13 +280,33 @@ static size_t take_from(struct weft_switchd *sw, struct process *p, uint64_t now
 	return n;
 }
 
+/*
+ * New slots for what he has sent.  He may sleep because he has none left, or because he lets only
+ * so many packets wait in his ring: then he is to know that it went on.
+ */
+static void resupply(struct weft_switchd *sw, struct process *p)
+{
+	uint64_t sent = p->sent - p->sent_before;
+	uint32_t before = p->lent;
+
+	lend(sw, p);
+	bool rings = sent >= WAITING_MIN || (before < LENT_MIN / 2 && p->lent > before);
+
+	for (uint32_t plane = 0; sent && plane < p->planes && !rings; plane++)
+		rings = weft_shm_waiting(p->link, WEFT_SHM_TX + plane);
+	if (rings)
+		weft_shm_bell(p->link);
+}
+
 size_t nic_take(struct weft_switchd *sw, uint64_t now_ps)
 {
 	struct nic *nic = &sw->nic;
 	size_t n = 0, before;
 
-	for (uint32_t i = 0; i < nic->n; i++)
+	for (uint32_t i = 0; i < nic->n; i++) {
 		take_done(sw, nic->list[i]);
+		nic->list[i]->sent_before = nic->list[i]->sent;
+	}
 	nic->turn++;
 	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
 		before = n;
@@ -294,7 +316,7 @@ size_t nic_take(struct weft_switchd *sw, uint64_t now_ps)
 			break;
 	}
 	for (uint32_t i = 0; i < nic->n; i++)
-		lend(sw, nic->list[i]);
+		resupply(sw, nic->list[i]);
 	return n;
 }
 

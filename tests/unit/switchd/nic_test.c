@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "switches.h"
 
+#include <poll.h>
+
 static struct place place;
 static struct weft_switchd *sw;
 static struct program alice, bob;
@@ -222,14 +224,70 @@ TEST(nic_take__survives_foul_descriptors)
 	end();
 }
 
+/* Whether the program, asleep, is woken by a turn at that time. */
+static bool is_woken(struct program *p, uint64_t now_ns)
+{
+	struct pollfd bell = { .fd = weft_shm_wait_fd(p->link), .events = POLLIN };
+
+	weft_shm_will_sleep(p->link, true);
+	(void)loop_turn(sw, now_ns);
+	bool woken = poll(&bell, 1, 0) == 1;
+	weft_shm_will_sleep(p->link, false);
+	CHECK(weft_shm_bell_clear(p->link));
+	return woken;
+}
+
+TEST(nic_take__wakes_who_waits_for_his_line)
+{
+	begin();
+	for (unsigned i = 0; i < 5; i++) /* 32 us of the line each */
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 9, 4000));
+	uint64_t now_ns = real_now_ns();
+	CHECK(is_woken(&alice, now_ns)); /* some wait on */
+	CHECK(is_woken(&alice, now_ns + 70000));
+	CHECK(!is_woken(&alice, now_ns + 900000)); /* the rest goes: he has lost no time */
+	CHECK(!is_woken(&alice, now_ns + 1000000));
+	CHECK_EQ(sw->nic.of_host[ALICE]->sent, 5);
+	/* So many at once may have been all that he lets wait. */
+	for (unsigned i = 0; i < 8; i++)
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 9, 100));
+	usleep(1200);
+	CHECK(is_woken(&alice, real_now_ns() + 2000000));
+	end();
+}
+
+TEST(nic_take__wakes_who_waits_for_slots)
+{
+	static uint32_t others[8192];
+	uint32_t n = 0;
+	unsigned sent = 0;
+
+	begin();
+	while (sw->slots.n_free) /* others have them all */
+		others[n++] = slots_take(&sw->slots);
+	while (program_send(&alice, sw->topo, ALICE, BOB, weft_ev(sent % 2, 0), 9, 60))
+		sent++;
+	CHECK(sent >= 64);
+	(void)loop_turn(sw, real_now_ns() + 1000000);
+	while (sw->slots.n_free)
+		others[n++] = slots_take(&sw->slots);
+	CHECK(!is_woken(&alice, real_now_ns() + 2000000));
+	CHECK_EQ(program_slot(&alice), SLOT_NONE);
+	while (n)
+		slots_give(&sw->slots, others[--n]);
+	CHECK(is_woken(&alice, real_now_ns() + 3000000));
+	CHECK(program_slot(&alice) != SLOT_NONE);
+	end();
+}
+
 TEST(nic_take__does_not_believe_in_the_future)
 {
 	struct weft_shm_desc d = { .at_ns = UINT64_MAX, .bytes = 100 };
 
 	begin();
 	d.slot = program_slot(&alice);
-	packet_make(sw->topo, ALICE, BOB, weft_ev(0, 0), 5000,
-		weft_shm_packet(&alice.pool, d.slot), 100);
+	packet_make(sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, weft_shm_packet(&alice.pool, d.slot),
+		100);
 	CHECK_EQ(weft_shm_put(alice.link, WEFT_SHM_TX, &d, 1), 1);
 	REQUIRE(program_receive(&bob, sw, &d, 1) == 1);
 	CHECK(d.at_ns <= real_now_ns());
