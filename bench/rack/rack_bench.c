@@ -22,7 +22,9 @@ enum {
 	IP_BYTES = 4224,
 	STRIDE_PS = 20000000,
 	STRIDES = 2,
-	ALONE = 8192
+	ALONE = 8192,
+	COLD_TURNS = 8,
+	COLD_BYTES = 8 << 20
 };
 
 static const char lab8[] = "name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n";
@@ -151,6 +153,37 @@ static void alone(void)
 	bench_print("a hop, the switch alone, bytes", round_ns, ALONE);
 }
 
+/* A dozen frames per turn, and something else in between that takes the second cache. */
+static double cold_turn(void)
+{
+	static uint8_t others[COLD_BYTES];
+
+	for (size_t i = 0; i < sizeof(others); i += 64)
+		others[i]++;
+	double start_ns = bench_now_ns();
+
+	for (unsigned i = 0; i < 12; i++, handles++)
+		send((uint32_t)(handles % 4), (uint32_t)(handles / 4 % 8),
+			head_of((uint32_t)(handles % 4), (uint32_t)(handles / 4 % 8),
+				(uint32_t)(handles / 32 % 2)));
+	now_ps += STRIDE_PS;
+	weft_rack_run(rack, now_ps);
+	take();
+	return bench_now_ns() - start_ns;
+}
+
+static void cold(void)
+{
+	static double round_ns[BENCH_ROUNDS];
+
+	for (unsigned round = 0; round < BENCH_ROUNDS; round++) {
+		round_ns[round] = 0;
+		for (unsigned i = 0; i < COLD_TURNS; i++)
+			round_ns[round] += cold_turn();
+	}
+	bench_print("a hop, 12 frames at a time, cold, bytes", round_ns, COLD_TURNS * 36);
+}
+
 static void run(const char *name, const char *fabric, bool is_bytes, bool is_crowd)
 {
 	static double round_ns[BENCH_ROUNDS];
@@ -177,8 +210,10 @@ static void run(const char *name, const char *fabric, bool is_bytes, bool is_cro
 			(bench_now_ns() - start_ns) / (double)(weft_rack_stats(rack)->hops - hops);
 	}
 	bench_print(name, round_ns, 1);
-	if (is_bytes && !is_crowd)
+	if (is_bytes && !is_crowd) {
 		alone();
+		cold();
+	}
 	weft_rack_close(rack);
 	weft_topo_close(topo);
 	free(memory);
