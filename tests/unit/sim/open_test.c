@@ -64,3 +64,19 @@ TEST(weft_sim_open__takes_links_that_are_missing_or_different)
 	CHECK(weft_sim_flow_ps(s.sim, 0) > weft_sim_flow_ps(s.sim, 1) + 70 * 4262 * 60);
 	small_close(&s);
 }
+
+/* A host whose only cable is missing: its flows fail at once, the others do not notice. */
+TEST(weft_sim_open__lets_flows_fail_that_have_no_path)
+{
+	struct small s = small_make(SMALL_ONE "overrides:\n  - {link: h3.p0, cabled: false}\n");
+
+	s.flows[s.n++] = (struct weft_sim_flow){ 3, 15, 4096, 0 };
+	s.flows[s.n++] = (struct weft_sim_flow){ 15, 3, 4096, 1000000 };
+	s.flows[s.n++] = (struct weft_sim_flow){ 2, 14, 4096, 0 };
+	small_run(&s);
+	CHECK_EQ(s.totals.flows_failed, 2);
+	CHECK_EQ(s.totals.flows_done, 1);
+	CHECK_EQ(weft_sim_flow_ps(s.sim, 0) + weft_sim_flow_ps(s.sim, 1), 0);
+	CHECK(weft_sim_flow_ps(s.sim, 2) > 0);
+	small_close(&s);
+}
