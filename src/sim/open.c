@@ -472,7 +472,6 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	sim->ports_max = plan.ports_max;
 	sim->switch_bytes[0] = plan.switch_bytes[0];
 	sim->switch_bytes[1] = plan.switch_bytes[1];
-	*out = sim;
 	if (!take_all(sim, &plan, fault_count(config->topo, faults, n_faults))) {
 		(void)plan_fail(error, error_bytes, "out of address space");
 		weft_sim_close(sim);
@@ -499,6 +498,7 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	}
 	lanes_run(sim, open_own);
 	lanes_run(sim, connect_own);
+	*out = sim;
 	return 0;
 }
 
