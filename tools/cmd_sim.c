@@ -21,7 +21,8 @@ enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, FAULT_TEXTS_M
 struct sim_args {
 	const char *fabric, *load;
 	uint64_t bytes, until_ps;
-	uint32_t fan_in; /* 0: permutation */
+	uint32_t fan_in; /* 0: no incast */
+	bool is_ring;
 	struct weft_sim_config config;
 	const char *faults[FAULT_TEXTS_MAX];
 	uint32_t n_faults;
@@ -30,7 +31,7 @@ struct sim_args {
 
 /* clang-format off */
 static const struct argp_option options[] = {
-	{ "load", 'l', "LOAD", 0, "permutation (default), or incast:N: N hosts send to one", 0 },
+	{ "load", 'l', "LOAD", 0, "permutation (default), ring, or incast:N: N hosts to one", 0 },
 	{ "bytes", 'b', "BYTES", 0, "of each flow, 2MB, 64KiB (default: 2MB)", 0 },
 	{ "fault", 'f', "FAULT", 0, "\"freeze p0.t1-3 at 20us for 1ms\"; may be repeated", 0 },
 	{ "until", 'u', "TIME", 0, "stop then at the latest (default: 100ms)", 0 },
@@ -52,14 +53,15 @@ static void read_load(struct sim_args *a, const char *text, struct argp_state *s
 
 	a->load = text;
 	a->fan_in = 0;
-	if (!strcmp(text, "permutation"))
+	a->is_ring = !strcmp(text, "ring");
+	if (a->is_ring || !strcmp(text, "permutation"))
 		return;
 	if (!strncmp(text, "incast:", 7)) {
 		a->fan_in = (uint32_t)strtoul(text + 7, &end, 10);
 		if (!*end && a->fan_in)
 			return;
 	}
-	argp_error(state, "load: \"%s\", wanted is permutation or incast:N", text);
+	argp_error(state, "load: \"%s\", wanted is permutation, ring or incast:N", text);
 }
 
 static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
@@ -206,7 +208,9 @@ static bool make_load(struct job *job, const struct sim_args *a)
 		snprintf(job->error, sizeof(job->error), "out of memory");
 		return false;
 	}
-	if (!a->fan_in)
+	if (a->is_ring)
+		weft_sim_ring(job->topo, bytes, job->flows);
+	else if (!a->fan_in)
 		weft_sim_permutation(job->topo, bytes, a->config.seed, job->flows);
 	else if (!weft_sim_incast(job->topo, a->fan_in, bytes, a->config.seed, job->flows)) {
 		snprintf(job->error, sizeof(job->error),

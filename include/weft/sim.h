@@ -56,6 +56,8 @@ struct weft_sim_flow {
 /* Every host sends once and receives once, in one random cycle: hosts flows. */
 void weft_sim_permutation(const struct weft_topo *topo, uint32_t len_bytes, uint64_t seed,
 	struct weft_sim_flow flows[]);
+/* One step of a ring over all hosts in their order: each sends to the next one; hosts flows. */
+void weft_sim_ring(const struct weft_topo *topo, uint32_t len_bytes, struct weft_sim_flow flows[]);
 /* fan_in random hosts, none of them below host 0's T0s, send to host 0.  False: too few. */
 bool weft_sim_incast(const struct weft_topo *topo, uint32_t fan_in, uint32_t len_bytes,
 	uint64_t seed, struct weft_sim_flow flows[]);

@@ -38,6 +38,17 @@ void weft_sim_permutation(const struct weft_topo *topo, uint32_t len_bytes, uint
 	memory_release(order, hosts * sizeof(*order));
 }
 
+void weft_sim_ring(const struct weft_topo *topo, uint32_t len_bytes, struct weft_sim_flow flows[])
+{
+	uint32_t hosts = weft_topo_shape(topo)->hosts;
+
+	WEFT_ASSERT(hosts > 1);
+	for (uint32_t i = 0; i < hosts; i++)
+		flows[i] = (struct weft_sim_flow){
+			.src = i, .dst = i + 1 < hosts ? i + 1 : 0, .len_bytes = len_bytes
+		};
+}
+
 bool weft_sim_incast(const struct weft_topo *topo, uint32_t fan_in, uint32_t len_bytes,
 	uint64_t seed, struct weft_sim_flow flows[])
 {

@@ -40,3 +40,19 @@ TEST(weft_sim_incast__takes_senders_from_other_t0s)
 	CHECK(!weft_sim_incast(s.topo, 0, 500, 1, s.flows));
 	small_close(&s);
 }
+
+TEST(weft_sim_ring__sends_from_each_host_to_the_next)
+{
+	struct small s = small_make(SMALL_ONE);
+
+	weft_sim_ring(s.topo, 700, s.flows);
+	for (uint32_t i = 0; i < 16; i++) {
+		CHECK_EQ(s.flows[i].src, i);
+		CHECK_EQ(s.flows[i].dst, (i + 1) % 16);
+		CHECK_EQ(s.flows[i].len_bytes, 700);
+	}
+	s.n = 16;
+	small_run(&s);
+	CHECK_EQ(s.totals.flows_done, 16);
+	small_close(&s);
+}
