@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
 	{ "paths", 'p', "N", 0, "EVs per pair, all planes together (default: 128)", 0 },
 	{ "reply-paths", OPTION_REPLY, "N", 0, "the same for the way back (default: 16)", 0 },
 	{ "switch", OPTION_SWITCH, "KIND", 0, "trim (default) or drop what does not fit", 0 },
-	{ "mark-last-hop", OPTION_MARK, NULL, 0, "ECN on ports to hosts, too", 0 },
+	{ "no-last-hop-marks", OPTION_MARK, NULL, 0, "no ECN on ports to hosts", 0 },
 	{ "dry-run", OPTION_DRY, NULL, 0, "only say how much memory it would need", 0 },
 	{ "json", 'j', NULL, 0, "one JSON object instead of a table", 0 },
 	{ 0 },
@@ -117,7 +117,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			strcmp(arg, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 		return 0;
 	case OPTION_MARK:
-		a->config.marks_last_hop = true;
+		a->config.unmarked_last_hop = true;
 		return 0;
 	case OPTION_DRY:
 		a->dry_run = true;

@@ -38,7 +38,7 @@ struct weft_sim_config {
 	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
 	uint32_t reply_paths;            /* the same for the way back; SACKs and no data go there */
 	enum weft_discipline discipline; /* not LOSSLESS */
-	bool marks_last_hop;             /* ECN on ports to hosts, too */
+	bool unmarked_last_hop;          /* no ECN on ports to hosts, as the MRC paper has it */
 	const struct weft_cc_ops *cc;
 };
 /* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */

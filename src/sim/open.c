@@ -430,10 +430,8 @@ static void fill_profiles(struct weft_sim *sim)
 	for (unsigned i = 0; i < 2; i++)
 		weft_port_profile_fill(
 			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp, 0);
-	if (sim->config.marks_last_hop) {
-		sim->profiles[1].ecn_min_bytes = sim->profiles[0].ecn_min_bytes;
-		sim->profiles[1].ecn_max_bytes = sim->profiles[0].ecn_max_bytes;
-	}
+	if (sim->config.unmarked_last_hop)
+		sim->profiles[1].ecn_min_bytes = sim->profiles[1].ecn_max_bytes = 0;
 }
 
 static bool take_all(struct weft_sim *sim, const struct plan *plan, uint32_t n_actions)

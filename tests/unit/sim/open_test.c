@@ -80,3 +80,23 @@ TEST(weft_sim_open__lets_flows_fail_that_have_no_path)
 	CHECK(weft_sim_flow_ps(s.sim, 2) > 0);
 	small_close(&s);
 }
+
+/* An incast with marks on ports to hosts, and without. */
+TEST(fill_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
+{
+	uint64_t marks[2];
+
+	for (unsigned unmarked = 0; unmarked < 2; unmarked++) {
+		struct small s = small_make(SMALL_ONE);
+
+		s.config.unmarked_last_hop = unmarked;
+		CHECK(weft_sim_incast(s.topo, 12, 300000, 1, s.flows));
+		s.n = 12;
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 12);
+		CHECK_EQ(s.sim->profiles[1].ecn_max_bytes == 0, unmarked);
+		marks[unmarked] = s.totals.marked;
+		small_close(&s);
+	}
+	CHECK(marks[1] < marks[0]); /* other links mark, too */
+}
