@@ -289,6 +289,30 @@ TEST(raw_get__names_the_reason)
 	close_pair(&p);
 }
 
+TEST(raw_get__takes_no_format_but_its_own)
+{
+	for (size_t k = 0; k < 9; k++) {
+		struct weft_pkt out = data(0, 64), in;
+		struct pair from, at;
+
+		/* Without an outer header bytes cannot tell a carrier from a plain address; there
+		 * the source port does, which is the EV's or the endpoint's. */
+		if (k / 3 == k % 3)
+			continue;
+		open_pair(&from, kinds[k / 3], true);
+		open_pair(&at, kinds[k % 3], true);
+		size_t n = raw_put(from.raw[0], &out, ip);
+
+		travel(kinds[k / 3]);
+		enum weft_drop drop = raw_get(at.raw[1], 0, ip, n, &in);
+
+		if (kinds[k / 3] == WEFT_ENCAP_SRV6 || kinds[k % 3] == WEFT_ENCAP_SRV6)
+			CHECK_EQ(drop, WEFT_DROP_NOT_MRC);
+		close_pair(&from);
+		close_pair(&at);
+	}
+}
+
 TEST(raw_get__refuses_payload_beyond_the_mtu)
 {
 	struct weft_pkt out = data(0, MTU), in;
