@@ -93,16 +93,21 @@ enum {
 enum { WORD_CLASS, WORD_LENGTH, WORD_SRC, WORD_BLOCK = 6, WORD_HIGH, WORD_MIDDLE, WORD_LOW, WORDS };
 
 struct frame {
-	struct hook_context *ctx;
 	uint64_t high, route;   /* four uSIDs, the next one on top; and as they were on arrival */
 	uint32_t low;           /* two more */
 	uint32_t first, second; /* words of IPv6 in host order: version, class, label; length,
 				 * next header, hop limit */
 	uint32_t bytes;         /* Ethernet header and IP packet */
 	uint32_t port;
-	int verdict;          /* enum drop */
 	uint32_t has_carrier; /* high, low are to be written back */
+	uint32_t addr[4];     /* destination, in network order */
 };
+
+/* Loaders see to it that numbers are in range; the verifier wants to see it too. */
+static __always_inline struct xdp_port *port_at(uint32_t index)
+{
+	return &state.ports[index & (XDP_PORTS_MAX - 1)];
+}
 
 static __always_inline uint32_t class_of(uint32_t first)
 {
@@ -146,11 +151,12 @@ static __noinline uint32_t choose_port(struct hook_context *ctx, uint64_t packed
 	return state.groups[(hop->first + which % ports) & (XDP_GROUP_PLACES - 1)];
 }
 
-static __always_inline void leave_by(struct frame *f, const struct xdp_hop *hop)
+static __always_inline void leave_by(
+	struct hook_context *ctx, struct frame *f, const struct xdp_hop *hop)
 {
 	f->port = hop->first;
 	if (hop->kind >= XDP_HOP_HASH)
-		f->port = choose_port(f->ctx, *(const uint64_t *)hop);
+		f->port = choose_port(ctx, *(const uint64_t *)hop);
 }
 
 static __always_inline int use_hop_limit(struct frame *f)
@@ -161,8 +167,9 @@ static __always_inline int use_hop_limit(struct frame *f)
 	return 1;
 }
 
-static __always_inline int follow_prefix(struct frame *f, const uint32_t addr[4])
+static __always_inline int follow_prefix(struct hook_context *ctx, struct frame *f)
 {
+	const uint32_t *addr = f->addr;
 	struct xdp_prefix key = { .addr = { addr[0], addr[1], addr[2], addr[3] }, .bits = 128 };
 	uint32_t lengths = state.prefix_lengths;
 	const struct xdp_hop *hop = 0;
@@ -181,12 +188,12 @@ static __always_inline int follow_prefix(struct frame *f, const uint32_t addr[4]
 		return DROP_NO_ROUTE;
 	if (!use_hop_limit(f))
 		return DROP_HOP_LIMIT;
-	leave_by(f, hop);
+	leave_by(ctx, f, hop);
 	return DROP_NONE;
 }
 
 /* SID_EXHAUSTED: the last uSID was ours; port says which link's, if one's. */
-static __always_inline int follow_carrier(struct frame *f)
+static __always_inline int follow_carrier(struct hook_context *ctx, struct frame *f)
 {
 	f->route = f->high;
 	f->port = XDP_ANY;
@@ -209,7 +216,7 @@ static __always_inline int follow_carrier(struct frame *f)
 				return DROP_FAULT;
 			if (!i && !use_hop_limit(f))
 				return DROP_HOP_LIMIT;
-			leave_by(f, hop);
+			leave_by(ctx, f, hop);
 			return DROP_NONE;
 		}
 		if (!(f->high << 16) && !f->low) {
@@ -231,7 +238,7 @@ static __always_inline int follow_carrier(struct frame *f)
 
 /* ---- a segment routing header ---- */
 
-static __always_inline int next_segment(struct frame *f, uint32_t addr[4])
+static __always_inline int next_segment(struct hook_context *ctx, struct frame *f)
 {
 	const uint32_t at = ETHER_BYTES + IPV6_BYTES;
 	uint32_t left = f->bytes - at;
@@ -239,7 +246,7 @@ static __always_inline int next_segment(struct frame *f, uint32_t addr[4])
 
 	if ((f->second >> 8 & 0xff) != NEXT_ROUTING)
 		return DROP_SID_EXHAUSTED;
-	if (left < SRH_FIXED_BYTES || hook_load(f->ctx, at, srh, sizeof(srh)) ||
+	if (left < SRH_FIXED_BYTES || hook_load(ctx, at, srh, sizeof(srh)) ||
 		srh[2] != ROUTING_SEGMENTS)
 		return DROP_BAD_SRH;
 	/* RFC 8754 4.3.1.1: lengths in units of eight bytes, a segment takes two. */
@@ -251,41 +258,65 @@ static __always_inline int next_segment(struct frame *f, uint32_t addr[4])
 		segments_left > last_entry + 1)
 		return DROP_BAD_SRH;
 	srh[3] = --segments_left;
-	if (hook_load(f->ctx, at + SRH_FIXED_BYTES + 16 * segments_left, addr, 16) ||
-		hook_store(f->ctx, at, srh, sizeof(srh)) ||
-		hook_store(f->ctx, ETHER_BYTES + 4 * WORD_BLOCK, addr, 16))
+	if (hook_load(ctx, at + SRH_FIXED_BYTES + 16 * segments_left, f->addr, 16) ||
+		hook_store(ctx, at, srh, sizeof(srh)) ||
+		hook_store(ctx, ETHER_BYTES + 4 * WORD_BLOCK, f->addr, 16))
 		return DROP_BAD_SRH;
 	return DROP_NONE;
 }
 
-static __always_inline int route_addr(struct frame *f, const uint32_t addr[4])
+static __always_inline int route_addr(struct hook_context *ctx, struct frame *f)
 {
-	f->has_carrier = addr[0] == config.block_be;
+	f->has_carrier = f->addr[0] == config.block_be;
 	if (!f->has_carrier)
-		return follow_prefix(f, addr);
-	f->high = (uint64_t)bpf_ntohl(addr[1]) << 32 | bpf_ntohl(addr[2]);
-	f->low = bpf_ntohl(addr[3]);
-	return follow_carrier(f);
+		return follow_prefix(ctx, f);
+	f->high = (uint64_t)bpf_ntohl(f->addr[1]) << 32 | bpf_ntohl(f->addr[2]);
+	f->low = bpf_ntohl(f->addr[3]);
+	return follow_carrier(ctx, f);
 }
 
+struct journey {
+	struct hook_context *ctx;
+	struct frame *f;
+	int verdict; /* enum drop */
+};
+
 /* A carrier has ended here: goes on with the segment behind it.  1: no further turn. */
-static int turn(uint32_t index, struct frame *f)
+static int turn(uint32_t index, struct journey *j)
 {
-	uint32_t addr[4];
+	struct frame *f = j->f;
 
 	(void)index;
-	f->verdict = DROP_HOP_LIMIT;
+	j->verdict = DROP_HOP_LIMIT;
 	if ((f->second & 0xff) <= 1)
 		return 1;
-	f->verdict = next_segment(f, addr);
-	if (f->verdict)
+	j->verdict = next_segment(j->ctx, f);
+	if (j->verdict)
 		return 1;
 	f->second--;
 	f->has_carrier = 0; /* the address has been written already */
 	if (f->port != XDP_ANY)
 		return 1;
-	f->verdict = route_addr(f, addr);
-	return f->verdict != DROP_SID_EXHAUSTED;
+	j->verdict = route_addr(j->ctx, f);
+	return j->verdict != DROP_SID_EXHAUSTED;
+}
+
+/*
+ * Where the frame goes; enum drop.  Not static: the verifier then looks at it by itself and once,
+ * not again for each way to and from it.
+ */
+__noinline int find_port(struct hook_context *ctx, struct frame *f)
+{
+	if (!f)
+		return DROP_NO_ROUTE; /* never, but the verifier cannot know */
+	int why = route_addr(ctx, f);
+
+	if (why != DROP_SID_EXHAUSTED)
+		return why;
+	struct journey journey = { .ctx = ctx, .f = f, .verdict = DROP_SID_EXHAUSTED };
+
+	bpf_loop(TURNS_MAX, turn, &journey, 0);
+	return journey.verdict;
 }
 
 /* ---- queue ---- */
@@ -293,7 +324,7 @@ static int turn(uint32_t index, struct frame *f)
 static int try_lock(uint32_t index, uint32_t *port)
 {
 	(void)index;
-	return !__sync_lock_test_and_set(&state.ports[*port & (XDP_PORTS_MAX - 1)].lock, 1);
+	return !__sync_lock_test_and_set(&port_at(*port)->lock, 1);
 }
 
 /* After some 100 ms the holder is gone or asleep: better one frame uncounted than a stuck CPU. */
@@ -339,7 +370,7 @@ struct ticket {             /* what the virtual queue says */
 static __always_inline struct ticket admit(
 	uint32_t out_port, uint32_t class, uint32_t bytes, uint64_t now_ns)
 {
-	struct xdp_port *port = &state.ports[out_port];
+	struct xdp_port *port = port_at(out_port);
 	uint64_t byte_ns_q16 = port->byte_ns_q16, time_q16 = (bytes + GAP_BYTES) * byte_ns_q16;
 	uint32_t queue = class & XDP_CLASS_CONTROL ? QUEUE_CONTROL : QUEUE_DATA;
 	uint32_t cut_bytes = port->trim_to_bytes;
@@ -469,22 +500,24 @@ static __always_inline int read_frame(
 	f->first = bpf_ntohl(words[WORD_CLASS]);
 	f->second = bpf_ntohl(words[WORD_LENGTH]);
 	f->bytes = ETHER_BYTES + IPV6_BYTES + (f->second >> 16);
+	for (int i = 0; i < 4; i++)
+		f->addr[i] = words[WORD_BLOCK + i];
 	if (type != bpf_htons(0x86dd) || f->first >> 28 != 6)
 		return DROP_NOT_IPV6;
 	if (f->bytes > length)
 		return DROP_TRUNCATED;
 	if (f->bytes > ETHER_BYTES + config.mtu_bytes)
 		return DROP_TOO_BIG;
-	return route_addr(f, words + WORD_BLOCK);
+	return DROP_NONE;
 }
 
 /* Writes what has changed, and sends. */
-static __always_inline int send_frame(struct frame *f, const struct ticket *ticket, uint32_t class,
-	uint8_t *data, uint32_t length)
+static __always_inline int send_frame(struct hook_context *ctx, struct frame *f,
+	const struct ticket *ticket, uint32_t class, uint8_t *data, uint32_t length)
 {
-	uint32_t *words = (uint32_t *)(data + ETHER_BYTES), out_port = f->port;
-	struct port_counters *c = bpf_map_lookup_elem(&counters, &out_port);
-	const struct xdp_port *port = &state.ports[out_port];
+	uint32_t *words = (uint32_t *)(data + ETHER_BYTES), key = f->port;
+	struct port_counters *c = bpf_map_lookup_elem(&counters, &key);
+	const struct xdp_port *port = port_at(f->port);
 	struct queue_counters *queue;
 
 	if (!c)
@@ -513,9 +546,9 @@ static __always_inline int send_frame(struct frame *f, const struct ticket *tick
 	*(uint32_t *)(data + 8) = port->macs_high;
 	queue->pkts++;
 	queue->octets += f->bytes;
-	if (f->bytes != length && hook_resize(f->ctx, f->bytes, length))
+	if (f->bytes != length && hook_resize(ctx, f->bytes, length))
 		return HOOK_DROP;
-	return hook_send(out_port, port);
+	return hook_send(f->port, port);
 }
 
 static __always_inline int forward(struct hook_context *ctx)
@@ -524,7 +557,7 @@ static __always_inline int forward(struct hook_context *ctx)
 	uint32_t in_port = state.in_ports[hook_ifindex(ctx) & (XDP_IFINDEXES - 1)];
 	uint32_t length = hook_bytes(ctx), class;
 	struct port_counters *in = bpf_map_lookup_elem(&counters, &in_port);
-	struct frame f = { .ctx = ctx };
+	struct frame f = { 0 };
 	struct ticket ticket = { 0 };
 
 	if (!in)
@@ -538,33 +571,29 @@ static __always_inline int forward(struct hook_context *ctx)
 	uint32_t why =
 		read_frame(&f, (uint32_t *)(data + ETHER_BYTES), *(uint16_t *)(data + 12), length);
 
-	if (why == DROP_SID_EXHAUSTED) {
-		struct frame slow = f;
-
-		bpf_loop(TURNS_MAX, turn, &slow, 0);
-		f = slow;
-		why = f.verdict;
-		data = hook_headers(ctx);
-		if (!data)
-			return HOOK_DROP;
-	}
+	if (!why)
+		why = find_port(ctx, &f);
 	if (why)
 		return discard(in_port, why);
-	f.port &= XDP_PORTS_MAX - 1;
+	data = hook_headers(ctx); /* a segment may have been written */
+	if (!data)
+		return HOOK_DROP;
 	if (state.n_faults && fault_hits(in_port, f.port, f.route))
 		return discard(in_port, DROP_FAULT);
-	if (!(state.ports[f.port].flags & XDP_PORT_UP))
+	const struct xdp_port *port = port_at(f.port);
+
+	if (!(port->flags & XDP_PORT_UP))
 		return refuse(f.port, DROP_PORT_DOWN, f.bytes);
 	class = config.classes[class_of(f.first) >> 2];
-	if (state.ports[f.port].byte_ns_q16) {
+	if (port->byte_ns_q16) {
 		uint64_t now_ns = config.is_test_clock ? state.test_now_ns : bpf_ktime_get_ns();
 
 		ticket = admit(f.port, class, f.bytes, now_ns);
 		if (ticket.drop)
-			return refuse(f.port, ticket.drop,
-				ticket.cut ? state.ports[f.port].trim_to_bytes : f.bytes);
+			return refuse(
+				f.port, ticket.drop, ticket.cut ? port->trim_to_bytes : f.bytes);
 	}
-	return send_frame(&f, &ticket, class, data, length);
+	return send_frame(ctx, &f, &ticket, class, data, length);
 }
 
 #endif

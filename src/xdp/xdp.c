@@ -13,23 +13,11 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_link.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#define WORD_BYTES 256
-
-static _Thread_local char last_word[WORD_BYTES]; /* of libbpf: what it did not like */
-
-static int hear(enum libbpf_print_level level, const char *format, va_list args)
-{
-	if (level == LIBBPF_WARN)
-		(void)vsnprintf(last_word, sizeof(last_word), format, args);
-	return 0;
-}
 
 static int fail(char *error, size_t error_bytes, const char *what, int code)
 {
@@ -155,7 +143,7 @@ int weft_xdp_open(struct weft_xdp **out, const struct weft_xdp_config *config, c
 	int code = allocate(xdp) ? 0 : -ENOMEM;
 
 	if (!code) {
-		libbpf_print_fn_t before = libbpf_set_print(hear);
+		libbpf_print_fn_t before = libbpf_set_print(NULL);
 
 		code = load(xdp);
 		libbpf_set_print(before);

@@ -404,7 +404,7 @@ TEST(weft_switch__queues_much_as_the_fabric_room)
 
 		CHECK_NEAR(got.full, want.full, 0.3); /* percent of the frames */
 		CHECK_NEAR(got.cut, want.cut, loads[i / 6] > 3 ? 2.5 : 0.3);
-		CHECK_NEAR(got.marked, want.marked, 2);
+		CHECK_NEAR(got.marked, want.marked, 4); /* both throw dice: five deviations */
 		CHECK_NEAR(got.dropped, want.dropped, loads[i / 6] > 3 ? 2.5 : 0);
 		want_before = want_now;
 		got_before = got_now;
