@@ -35,7 +35,7 @@ enum weft_lab_switches {
 	WEFT_LAB_SWITCHES_DEFAULT, /* soft; kernel where offloads are to be left on */
 	WEFT_LAB_SWITCHES_KERNEL,  /* a namespace per switch, seg6local routes */
 	WEFT_LAB_SWITCHES_SOFT,    /* all switches in one process: <weft/switchd.h> */
-	WEFT_LAB_SWITCHES_XDP,     /* a namespace per switch, our XDP program on its ports */
+	WEFT_LAB_SWITCHES_XDP,     /* a namespace per switch, our program on its ports */
 	WEFT_LAB_SWITCHES_COUNT,
 };
 const char *weft_lab_switches_name(enum weft_lab_switches switches); /* "kernel" */
@@ -135,8 +135,9 @@ int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end
 
 /*
  * Packets that came to a switch with one of its own uSIDs in front: its uN, or the uA of a port.
- * Counted since its table was last written, which the end of some faults does; what a queue drops
- * later is included.  At most n; how many, or -1 with error (a host has none).
+ * Counted since its table was last written, which the end of some faults does (programs: since
+ * the lab came up); what a queue drops later is included.  At most n; how many, or -1 with error
+ * (a host has none).
  */
 struct weft_lab_sid {
 	uint64_t packets;

@@ -250,6 +250,10 @@ static bool settle_forwarding(struct world *world, uint32_t node)
 
 	if (n->frozen == n->want_frozen)
 		return true;
+	if (n->xdp) {
+		program_freeze(n);
+		return true;
+	}
 	if (!world_enter(world, node))
 		return false;
 	if (!world_sysctl("ipv6/conf/all/forwarding", n->want_frozen ? "0" : "1"))
@@ -258,36 +262,47 @@ static bool settle_forwarding(struct world *world, uint32_t node)
 	return true;
 }
 
-static bool settle_ports(struct world *world, uint32_t node)
+/* Interfaces.  moved: some went up or down; back: some came up, and have forgotten their routes. */
+static bool settle_links(struct world *world, uint32_t node, bool *moved, bool *back)
 {
 	struct node *n = &world->nodes[node];
-	bool lost = false, table = false, moved = false;
 	struct batch batch;
 
 	batch_begin(&batch, &n->netlink);
 	for (uint32_t p = 0; p < n->ports; p++) {
-		struct port *now = &n->now[p];
-		const struct port *want = &n->want[p];
+		bool down = n->want[p].down;
 
+		if (!is_cabled_port(world, node, p) || n->now[p].down == down)
+			continue;
+		request_link_state(&batch, port_ifindex(world, node, p), !down);
+		if (!down && !n->xdp)
+			neighbour_write(world, node, p, &batch);
+		*moved = true;
+		*back |= !down;
+		n->now[p].down = down;
+	}
+	return batch_end(&batch) || world_fail(world, "%s", batch.text);
+}
+
+/* The kernel's table, and what it loses. */
+static bool settle_table(struct world *world, uint32_t node, bool back)
+{
+	struct node *n = &world->nodes[node];
+	bool lost = false, table = back, ok = true;
+	struct batch batch;
+
+	for (uint32_t p = 0; p < n->ports; p++) {
 		if (!is_cabled_port(world, node, p))
 			continue;
-		if (now->down != want->down) {
-			request_link_state(&batch, port_ifindex(world, node, p), !want->down);
-			if (!want->down)
-				neighbour_write(world, node, p, &batch);
-			table |= !want->down;
-			moved = true;
-		}
-		table |= now->hole != want->hole;
+		table |= n->now[p].hole != n->want[p].hole;
 		/* Soft switches lose what is lost on cables. */
-		lost |= now->loss_ppm != want->loss_ppm &&
+		lost |= n->now[p].loss_ppm != n->want[p].loss_ppm &&
 			world->switches != WEFT_LAB_SWITCHES_SOFT;
-		now->down = want->down;
-		now->hole = want->hole;
+		n->now[p].hole = n->want[p].hole;
 	}
-	bool ok = batch_end(&batch) || world_fail(world, "%s", batch.text);
 	if (n->want_bare && !n->bare) {
 		/* Ports that are down have lost theirs already: those are not there to remove. */
+		batch_begin(&batch, &n->netlink);
 		table_remove(world, node, &batch);
 		(void)batch_end(&batch);
 	} else if (!n->want_bare && (table || n->bare)) {
@@ -297,11 +312,21 @@ static bool settle_ports(struct world *world, uint32_t node)
 			ok = world_fail(world, "%s", batch.text);
 	}
 	n->bare = n->want_bare;
+	return (!lost || loss_set(world, node)) && ok;
+}
+
+static bool settle_ports(struct world *world, uint32_t node)
+{
+	struct node *n = &world->nodes[node];
+	bool moved = false, back = false;
+	bool ok = settle_links(world, node, &moved, &back);
+
+	ok &= n->xdp ? program_settle(world, node) : settle_table(world, node, back);
 	for (uint32_t p = 0; p < n->ports && moved; p++) {
 		if (is_cabled_port(world, node, p))
 			link_sync(world, weft_topo_port_link(world->topo, node, p));
 	}
-	return (!lost || loss_set(world, node)) && ok;
+	return ok;
 }
 
 static bool settle(struct world *world)

@@ -201,6 +201,8 @@ static void reply_sids(struct keeper *k, int client, uint32_t node, struct lab_r
 		world_fail(&k->world, "uSIDs: no switch number %u", node);
 	else if (k->world.switches == WEFT_LAB_SWITCHES_SOFT)
 		n = soft_sids(&k->world, node, sids, SIDS_MAX);
+	else if (k->world.nodes[node].xdp)
+		n = program_sids(&k->world, node, sids, SIDS_MAX);
 	else if ((n = sids_read(&k->world.nodes[node].netlink, sids, SIDS_MAX)) < 0)
 		world_fail(&k->world, "uSIDs: %s", strerror(errno));
 	reply->n = n < 0 ? 0 : (uint32_t)n;

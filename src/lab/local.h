@@ -97,6 +97,7 @@ struct node {
 	uint32_t ports;
 	bool frozen, want_frozen;
 	bool bare, want_bare; /* tables gone */
+	struct weft_xdp *xdp; /* the program that switches here; NULL: the kernel, or a host */
 };
 
 /* ---- soft.c, soft_ask.c: all switches in one process ---- */
@@ -143,6 +144,9 @@ void node_close(struct node *node);
 bool offloads_off(struct world *world, const struct node *node, const char *ifname);
 bool world_sysctl(const char *path, const char *value); /* of the namespace it is in */
 int port_ifindex(const struct world *world, uint32_t node, uint32_t port);
+void link_mac(uint32_t link, unsigned end, uint8_t mac[6]);
+/* At which a link is shaped; 0: it is not. */
+uint64_t link_bps(const struct world *world, const struct weft_link *link);
 void port_name(const struct world *world, uint32_t node, uint32_t port, char name[16]);
 
 /* The interface at one end of a cable; at NULL: there is none. */
@@ -176,6 +180,17 @@ struct end soft_end(struct world *world, uint32_t link); /* the upper one */
 bool soft_settle(struct world *world);
 bool soft_stats(struct world *world, uint32_t link, struct weft_lab_end_stats ends[2]);
 int soft_sids(struct world *world, uint32_t node, struct weft_lab_sid sids[], size_t n);
+
+/* ---- program.c: switches that are a program in the kernel ---- */
+
+bool program_open(struct world *world, uint32_t node); /* its cables are there */
+void program_close(struct node *node);
+/* Makes the program as the node's want_frozen says; and everything as its wants say. */
+void program_freeze(struct node *node);
+bool program_settle(struct world *world, uint32_t node);
+/* What the program has counted at a port; leaves up and carrier. */
+void program_stats(const struct node *node, uint32_t port, struct weft_lab_end_stats *stats);
+int program_sids(struct world *world, uint32_t node, struct weft_lab_sid sids[], size_t n);
 
 /* ---- fault.c: from the list of faults to the state of every port ---- */
 

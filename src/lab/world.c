@@ -105,7 +105,7 @@ bool world_sysctl(const char *path, const char *value)
 	return n == (ssize_t)strlen(value);
 }
 
-static void link_mac(uint32_t link, unsigned end, uint8_t mac[6])
+void link_mac(uint32_t link, unsigned end, uint8_t mac[6])
 {
 	mac[0] = 0x02; /* locally administered */
 	mac[1] = 0x57;
@@ -251,11 +251,13 @@ bool link_stats(struct world *world, uint32_t link, struct weft_lab_end_stats en
 		if (!request_stats(&end.at->netlink, end.ifindex, &ends[e]) ||
 			!request_queue_stats(&end.at->netlink, end.ifindex, &ends[e]))
 			return world_fail(world, "counters: %s", strerror(errno));
+		if (end.at->xdp)
+			program_stats(end.at, weft_topo_link(world->topo, link).port[e], &ends[e]);
 	}
 	return true;
 }
 
-static bool set_sysctls(struct world *world, bool is_host)
+static bool set_sysctls(struct world *world, bool is_switch)
 {
 	static const struct {
 		const char *path, *value;
@@ -272,8 +274,8 @@ static bool set_sysctls(struct world *world, bool is_host)
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(all); i++) {
-		if ((all[i].switches_only && is_host) || world_sysctl(all[i].path, all[i].value) ||
-			all[i].optional)
+		if ((all[i].switches_only && !is_switch) ||
+			world_sysctl(all[i].path, all[i].value) || all[i].optional)
 			continue;
 		return world_fail(
 			world, "cannot write /proc/sys/net/%s: %s", all[i].path, strerror(errno));
@@ -295,6 +297,7 @@ bool node_open(struct world *world, struct node *node)
 
 void node_close(struct node *node)
 {
+	program_close(node);
 	netlink_close(&node->netlink);
 	if (node->control_fd >= 0)
 		(void)close(node->control_fd);
@@ -318,14 +321,16 @@ static bool make_ports(struct world *world, uint32_t node)
 static bool make_node(struct world *world, uint32_t node)
 {
 	struct node *n = &world->nodes[node];
-	bool is_host = node < weft_topo_shape(world->topo)->hosts;
+	/* Where a program switches, the kernel is to get nothing and to forward nothing. */
+	bool is_switch = node >= weft_topo_shape(world->topo)->hosts &&
+			 world->switches == WEFT_LAB_SWITCHES_KERNEL;
 	struct batch batch;
 
-	if (!node_open(world, n) || !set_sysctls(world, is_host))
+	if (!node_open(world, n) || !set_sysctls(world, is_switch))
 		return false;
 	batch_begin(&batch, &n->netlink);
 	request_link_state(&batch, LO_IFINDEX, true);
-	if (!is_host) {
+	if (is_switch) {
 		const struct veth_end ends[2] = {
 			{ n->ns_fd, SID_IFINDEX, "sid0", { 0x02, 0x51, 0, 0, 0, 0 } },
 			{ n->ns_fd, SID_IFINDEX + 1, "sid1", { 0x02, 0x51, 0, 0, 0, 1 } },
@@ -336,7 +341,8 @@ static bool make_node(struct world *world, uint32_t node)
 	}
 	if (!batch_end(&batch))
 		return world_fail(world, "%s", batch.text);
-	(void)ethtool(n, "sid0", ETHTOOL_GLINK);
+	if (is_switch)
+		(void)ethtool(n, "sid0", ETHTOOL_GLINK);
 	return true;
 }
 
@@ -363,7 +369,7 @@ static bool make_links(struct world *world)
 	return batch_end(&batch) || world_fail(world, "%s", batch.text);
 }
 
-static uint64_t link_bps(const struct world *world, const struct weft_link *link)
+uint64_t link_bps(const struct world *world, const struct weft_link *link)
 {
 	uint64_t bps = world->rate_bps ? world->rate_bps : link->bps;
 
@@ -376,6 +382,7 @@ static bool finish_node(struct world *world, uint32_t node)
 	const struct weft_topo_shape *s = weft_topo_shape(world->topo);
 	struct node *n = &world->nodes[node];
 	bool is_host = node < s->hosts, is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
+	bool is_program = !is_host && world->switches == WEFT_LAB_SWITCHES_XDP;
 	struct batch batch;
 
 	batch_begin(&batch, &n->netlink);
@@ -392,6 +399,8 @@ static bool finish_node(struct world *world, uint32_t node)
 		if (!offloads_off(world, n, name))
 			return false;
 		request_link_state(&batch, port_ifindex(world, node, p), true);
+		if (is_program) /* what it sends passes by neighbours and queues */
+			continue;
 		neighbour_write(world, node, p, &batch);
 		if (!bps)
 			continue;
@@ -401,8 +410,11 @@ static bool finish_node(struct world *world, uint32_t node)
 
 		request_shaper(&batch, port_ifindex(world, node, p), &shaper);
 	}
-	table_write(world, node, &batch);
-	return batch_end(&batch) || world_fail(world, "%s", batch.text);
+	if (!is_program)
+		table_write(world, node, &batch);
+	if (!batch_end(&batch))
+		return world_fail(world, "%s", batch.text);
+	return !is_program || program_open(world, node);
 }
 
 static void raise_fd_limit(void)
@@ -421,12 +433,11 @@ static bool is_possible(struct world *world)
 	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;
 	uint32_t spaces = is_soft ? s->hosts : s->nodes;
 
-	if (world->switches == WEFT_LAB_SWITCHES_XDP)
-		return world_fail(world, "no lab with xdp switches in this version");
-	if (is_soft && world->offloads)
+	if (world->switches != WEFT_LAB_SWITCHES_KERNEL && world->offloads)
 		return world_fail(world,
-			"soft switches read what is on the wire, and with offloads "
-			"there are no checksums on it");
+			"%s switches read what is on the wire, and with offloads "
+			"there are no checksums on it",
+			weft_lab_switches_name(world->switches));
 	return spaces <= WEFT_LAB_NODES_MAX ||
 	       world_fail(world, "%u %s are too many for one machine, allowed: %u", spaces,
 		       is_soft ? "hosts" : "hosts and switches", WEFT_LAB_NODES_MAX);

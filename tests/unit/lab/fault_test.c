@@ -7,19 +7,23 @@
 static struct world world;
 static uint64_t all; /* every EV from h0 to h3 */
 
-static void begin_with(const char *fabric, bool is_soft)
+/* False: such switches cannot be had here. */
+static bool begin_with(const char *fabric, enum weft_lab_switches switches)
 {
-	if (is_soft)
+	if (switches == WEFT_LAB_SWITCHES_SOFT)
 		build_soft(&world, fabric);
-	else
+	else if (switches == WEFT_LAB_SWITCHES_KERNEL)
 		build(&world, fabric, WEFT_LAB_RATE_NONE);
+	else if (!build_programs(&world, fabric, WEFT_LAB_RATE_NONE))
+		return false;
 	all = ev_bits(&world, 0, 3, ANY, ANY);
 	CHECK_EQ(deliver_all(&world, 0, 3), all);
+	return true;
 }
 
 static void begin(void)
 {
-	begin_with(TWO_PLANES, false);
+	REQUIRE(begin_with(TWO_PLANES, WEFT_LAB_SWITCHES_KERNEL));
 }
 
 static uint32_t inject(const char *kind, const char *where, uint32_t way, uint32_t loss_ppm)
@@ -77,9 +81,10 @@ static const struct {
 	{ "nic-down", "h0", 1, 0, ANY, ANY, ANY, ANY, "h0.p0", false },
 };
 
-static void check_all_kinds(const char *fabric, bool is_soft)
+static void check_all_kinds(const char *fabric, enum weft_lab_switches switches)
 {
-	begin_with(fabric, is_soft);
+	if (!begin_with(fabric, switches))
+		return;
 	uint64_t back_all = ev_bits(&world, 3, 0, ANY, ANY);
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint64_t dead = ev_bits(&world, 0, 3, rows[i].plane, rows[i].uplink);
@@ -103,28 +108,33 @@ static void check_all_kinds(const char *fabric, bool is_soft)
 
 TEST(fault_add__bites_where_it_says_and_undo_heals_it)
 {
-	check_all_kinds(TWO_PLANES, false);
+	check_all_kinds(TWO_PLANES, WEFT_LAB_SWITCHES_KERNEL);
 }
 
 TEST(fault_add__bites_and_heals_where_links_steer)
 {
-	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n", false);
+	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_KERNEL);
 }
 
 TEST(fault_add__bites_and_heals_in_soft_switches)
 {
-	check_all_kinds(TWO_PLANES, true);
+	check_all_kinds(TWO_PLANES, WEFT_LAB_SWITCHES_SOFT);
+}
+
+TEST(fault_add__bites_and_heals_in_programs)
+{
+	check_all_kinds(TWO_PLANES, WEFT_LAB_SWITCHES_XDP);
+	check_all_kinds(TWO_PLANES "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_XDP);
 }
 
 /* Traffic that is not source routed must come back too: its routes are shared ones. */
-TEST(fault_undo__restores_host_addresses_as_well)
+static void check_host_addresses(void)
 {
 	static const char *const faults[][2] = { { "plane-down", "0" }, { "reboot", "p0.t1-0" },
 		{ "nic-down", "h3" }, { "link-down", "p0.t0-1:t1-0" }, { "freeze", "p0.t0-0" } };
 	uint8_t address[16], to[16], from[16];
 	char byte;
 
-	begin();
 	weft_topo_host_addr(world.topo, 3, 0, address);
 	for (size_t i = 0; i < WEFT_COUNT(faults); i++) {
 		heal((inject(faults[i][0], faults[i][1], 1, 0)));
@@ -139,6 +149,14 @@ TEST(fault_undo__restores_host_addresses_as_well)
 		}
 	}
 	world_close(&world);
+}
+
+TEST(fault_undo__restores_host_addresses_as_well)
+{
+	begin();
+	check_host_addresses();
+	if (begin_with(TWO_PLANES, WEFT_LAB_SWITCHES_XDP))
+		check_host_addresses();
 }
 
 TEST(fault_undo__keeps_what_another_fault_wants)

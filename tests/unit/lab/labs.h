@@ -107,6 +107,24 @@ static inline void build_soft(struct world *world, const char *text)
 	build_soft_at(world, text, 0);
 }
 
+/* The same with programs of ours in the kernel; false: it takes none here. */
+static inline bool build_programs(struct world *world, const char *text, uint64_t rate_bps)
+{
+	const struct weft_lab_options options = { .rate_bps = rate_bps,
+		.switches = WEFT_LAB_SWITCHES_XDP };
+
+	need_root_here();
+	if (world_open(world, read_fabric(text), &options))
+		return true;
+	if (!strstr(world->error, "needs CAP_BPF")) {
+		CHECK_FAIL("%s", world->error);
+		longjmp(check_leave, 1);
+	}
+	fprintf(stderr, "%s: skipped: %s\n", check_name, world->error);
+	world_close(world);
+	return false;
+}
+
 static inline void build_end(struct world *world)
 {
 	bool is_soft = world->switches == WEFT_LAB_SWITCHES_SOFT;

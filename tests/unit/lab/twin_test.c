@@ -365,6 +365,17 @@ static void check_pair(uint32_t src, uint32_t dst, bool is_dying, uint64_t *now_
 	compare_packets();
 }
 
+/* Whether the kernel takes programs of ours. */
+static bool has_programs(void)
+{
+	struct world world;
+
+	if (!build_programs(&world, TWO_PLANES, WEFT_LAB_RATE_NONE))
+		return false;
+	world_close(&world);
+	return true;
+}
+
 static void check_twin(const char *text, const char *usid, enum weft_lab_switches switches)
 {
 	struct weft_lab_sid seen = { 0 };
@@ -409,4 +420,16 @@ TEST(twin__soft_switches_steer_by_uN)
 TEST(twin__soft_switches_steer_by_uA)
 {
 	check_twin(uneven, "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_SOFT);
+}
+
+TEST(twin__programs_steer_by_uN)
+{
+	if (has_programs())
+		check_twin(uneven, "", WEFT_LAB_SWITCHES_XDP);
+}
+
+TEST(twin__programs_steer_by_uA)
+{
+	if (has_programs())
+		check_twin(uneven, "usid: {behavior: uA}\n", WEFT_LAB_SWITCHES_XDP);
 }
