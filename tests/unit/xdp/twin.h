@@ -11,11 +11,17 @@
 
 static struct pair pair;
 
-static void open_twin(void)
+static void open_twin_mtu(uint32_t mtu_bytes)
 {
 	memset(&pair, 0, sizeof(pair));
 	pair.hook = TWIN_HOOK;
+	pair.mtu_bytes = mtu_bytes;
 	pair_open(&pair);
+}
+
+static void open_twin(void)
+{
+	open_twin_mtu(9000);
 }
 
 static enum weft_fabric_drop feed_usids(const uint16_t usids[6], uint8_t hop_limit)
@@ -267,7 +273,7 @@ TEST(weft_switch__is_the_twin_of_the_fabric_room)
 	static uint8_t frame[FRAME_MAX];
 	unsigned kinds = 0;
 
-	open_twin();
+	open_twin_mtu(TWIN_BYTES_MAX - 400); /* some are longer */
 	weft_rng_seed(&rng, 20261122);
 	for (unsigned i = 0; i < 30000 && !check_failures; i++) {
 		size_t bytes = WEFT_MIN(make_up(frame), (size_t)TWIN_BYTES_MAX);
@@ -278,7 +284,7 @@ TEST(weft_switch__is_the_twin_of_the_fabric_room)
 	}
 	for (unsigned i = 1; i < WEFT_FABRIC_DROP_COUNT; i++)
 		kinds += weft_switch_drops(pair.sw, (enum weft_fabric_drop)i) != 0;
-	CHECK(kinds >= 10); /* the seed reaches what can be reached without queues */
+	CHECK_EQ(kinds, 11); /* the seed reaches what can be reached without queues */
 	CHECK(pair.sent > 5000);
 	pair_check_counters(&pair);
 	pair_close(&pair);
@@ -382,6 +388,34 @@ static struct outcome since(const struct outcome *now, const struct outcome *bef
 {
 	return (struct outcome){ now->full - before->full, now->cut - before->cut,
 		now->marked - before->marked, now->dropped - before->dropped };
+}
+
+/* Who is not ECN-capable, or has a mark already, is not marked, however deep the queue. */
+TEST(weft_switch__marks_the_capable_only)
+{
+	const uint16_t usids[6] = { PAIR_OWN, 3, 5 };
+	uint8_t frame[LOAD_BYTES], out[FRAME_MAX];
+	struct weft_port_counters c;
+
+	open_loaded();
+	for (unsigned i = 0; i < 160; i++) {
+		uint8_t ecn = i < 80 ? 2 : (uint8_t)(i % 2 * 3);
+		size_t bytes = sizeof(frame);
+
+		/* DSCP 0 may not be cut, so the queue fills beyond where all are marked. */
+		pair_frame(frame, sizeof(frame), usids, ecn, 17);
+		bool is_sent = pair_run(&pair, 0, frame, out, &bytes);
+		unsigned got = out[ETHER + 1] >> 4 & 3;
+
+		CHECK(is_sent == (i < 145)); /* 3 BDP of 100,000 bytes */
+		if (i >= 80 && is_sent)
+			CHECK_EQ(got, ecn);
+		if (i >= 40 && i < 80)
+			CHECK_EQ(got, 3);
+	}
+	weft_xdp_port_counters(pair.xdp, 2, &c);
+	CHECK(c.ecn_marked >= 40 && c.ecn_marked <= 70);
+	pair_close(&pair);
 }
 
 /* docs/decisions/070-xdp-switch.md quotes this: the virtual queue against the real one. */
