@@ -90,6 +90,15 @@ static int add_device(struct weft_xdp *xdp, uint32_t index, uint32_t ifindex)
 	return bpf_map_update_elem(xdp->devices_fd, &index, &ifindex, BPF_ANY) ? -errno : 0;
 }
 
+static const char *hint_of(enum weft_xdp_hook hook, int code)
+{
+	if (code == -EBUSY)
+		return " (another XDP program has it)";
+	if (code == -EINVAL && hook == WEFT_XDP_AT_TC)
+		return " (wants a kernel of 6.6 or later)";
+	return "";
+}
+
 int weft_xdp_port_set(struct weft_xdp *xdp, uint32_t index, const struct weft_xdp_port *setting,
 	char *error, size_t error_bytes)
 {
@@ -118,7 +127,7 @@ int weft_xdp_port_set(struct weft_xdp *xdp, uint32_t index, const struct weft_xd
 	}
 	if (code) {
 		(void)snprintf(error, error_bytes, "xdp: cannot take interface %u: %s%s", ifindex,
-			strerror(-code), code == -EBUSY ? " (another XDP program has it)" : "");
+			strerror(-code), hint_of(xdp->config.hook, code));
 		return -1;
 	}
 	xdp->is_set[index] = true;
