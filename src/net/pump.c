@@ -2,10 +2,13 @@
 /*
  * pump - turn by turn: receive, place, send, wait.
  *
- * One instant per turn: the clock is read once, and everything in the turn happens "now".  A turn
- * is bounded (one burst in, a few bursts out), so that acknowledgements keep flowing under a flood
- * from either side.  Sending comes after receiving in the same turn, because what was just
- * received is what opens windows and asks for answers.
+ * One instant per turn, "now", read when the turn begins and again behind each burst that came in:
+ * a packet must not be received before it has arrived.  Else, where this process is not run between
+ * its clock and its rings, an answer that came meanwhile makes a round trip shorter than light
+ * allows, congestion control takes that for the length of the path, and the flow stays behind for
+ * good (measured: half its share).  A turn is bounded (one burst in, a few bursts out), so that
+ * acknowledgements keep flowing under a flood from either side.  Sending comes after receiving in
+ * the same turn, because what was just received is what opens windows and asks for answers.
  *
  * Waiting belongs to the port, which knows its file descriptors, with the engine's next deadline
  * as the limit; an idle pump therefore costs nothing.  Link changes are looked at once per turn:
@@ -104,6 +107,7 @@ static size_t receive(struct weft_pump *p)
 	if (!n)
 		return 0;
 	WEFT_ASSERT(n <= WEFT_NET_BURST);
+	p->now = p->config.clock(p->config.clock_arg);
 	weft_input(p->config.ep, p->pkts, n, p->now, p->places);
 	for (size_t i = 0; i < n; i++) {
 		const struct weft_place *place = &p->places[i];
@@ -206,7 +210,7 @@ size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 	if (moved || !max_wait_ns)
 		return moved;
 	uint64_t next = weft_next_timeout(p->config.ep);
-	uint64_t wait_ns = next == WEFT_NEVER ? max_wait_ns : next > now ? next - now : 0;
+	uint64_t wait_ns = next == WEFT_NEVER ? max_wait_ns : next > p->now ? next - p->now : 0;
 
 	wait_ns = WEFT_MIN(wait_ns, max_wait_ns);
 	if (wait_ns)

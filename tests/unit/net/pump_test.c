@@ -259,6 +259,7 @@ TEST(weft_pump_step__a_small_window_out_of_order_never_waits_for_a_probe)
 struct backlog {
 	struct weft_port port;
 	unsigned bursts;
+	uint64_t *now, pause_ns; /* that the process is not run for, before it looks */
 };
 
 static size_t backlog_rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
@@ -268,6 +269,7 @@ static size_t backlog_rx(struct weft_port *port, struct weft_pkt pkts[], size_t 
 	if (!backlog->bursts)
 		return 0;
 	backlog->bursts--;
+	*backlog->now += backlog->pause_ns;
 	memset(pkts, 0, max * sizeof(*pkts));
 	for (size_t i = 0; i < max; i++)
 		pkts[i].op = WEFT_OP_WRITE_ONLY;
@@ -312,11 +314,11 @@ TEST(weft_pump_step__reads_all_that_lay_waiting_after_a_pause_of_its_own)
 		.room = backlog_room,
 		.carrier = backlog_carrier,
 		.wait = backlog_wait };
-	struct backlog backlog = { .port = { .ops = &ops, .planes = 8 } };
+	uint64_t now = MS;
+	struct backlog backlog = { .port = { .ops = &ops, .planes = 8 }, .now = &now };
 	struct weft_config config;
 	struct weft_pump *pump;
 	struct weft_endpoint *ep;
-	uint64_t now = MS;
 
 	weft_config_default(&config);
 	void *block = aligned_alloc(64, WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64));
@@ -334,6 +336,12 @@ TEST(weft_pump_step__reads_all_that_lay_waiting_after_a_pause_of_its_own)
 	now += 20 * MS;
 	CHECK_EQ(weft_pump_step(pump, MS), 5 * WEFT_NET_BURST);
 	CHECK_EQ(backlog.bursts, 0);
+	/* Not run between clock and rings: what came meanwhile came then, and not before. */
+	now += MS;
+	backlog.bursts = 1;
+	backlog.pause_ns = 2 * MS;
+	CHECK_EQ(weft_pump_step(pump, MS), WEFT_NET_BURST);
+	CHECK_EQ(weft_pump_now(pump), now);
 	weft_pump_close(pump);
 	free(block);
 }
