@@ -53,9 +53,16 @@ static uint32_t posted(uint32_t qp)
 
 TEST(incast_send__waits_for_the_lead_then_keeps_messages_out)
 {
-	setup(0);
-	CHECK_EQ(incast_send(&sender, 0), plan.lead_ns);
+	setup(2);
+	uint64_t part_ns = plan.lead_ns / INCAST_FLOWS;
+
+	CHECK_EQ(incast_send(&sender, 0), 2 * part_ns);
+	CHECK_EQ(incast_send(&sender, 3 * part_ns), plan.lead_ns); /* its part is over */
 	CHECK_EQ(posted(0), 0);
+	CHECK_EQ(incast_send(&sender, 2 * part_ns), plan.lead_ns);
+	CHECK_EQ(posted(0), 1); /* one packet, until it is answered */
+	incast_send(&sender, 3 * part_ns - 1);
+	CHECK_EQ(posted(0), 1);
 	CHECK_EQ(incast_send(&sender, plan.lead_ns), incast_burst_ns(&plan, 0));
 	CHECK_EQ(posted(0), INCAST_MESSAGES);
 	incast_send(&sender, plan.lead_ns + 1);
