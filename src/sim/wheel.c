@@ -97,7 +97,7 @@ uint64_t wheel_next(const struct wheel *wheel)
 		if (slot < SLOTS)
 			return WEFT_MAX((above | slot) << shift, wheel->window);
 	}
-	WEFT_ASSERT(!"a wheel that holds hosts in no slot");
+	WEFT_ASSERT(!wheel->n); /* every host that it holds is in some slot */
 	return WEFT_NEVER;
 }
 
