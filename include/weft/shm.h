@@ -42,6 +42,10 @@ extern "C" {
  * places whose distance is no multiple of 16 take three times as long (docs/decisions/054). */
 #define WEFT_SHM_HEADROOM 108u
 
+/* In flags, of a packet that was not written into its slot by a program but came in by an interface
+ * of the switch: whoever trusts memory should not trust the wire before it. */
+#define WEFT_SHM_FROM_WIRE 1u
+
 struct weft_shm_desc {
 	uint64_t at_ns;
 	uint32_t slot;

@@ -41,6 +41,7 @@ void real_sleep_ns(uint64_t ns); /* about; a signal ends it early */
 
 struct slots {
 	uint32_t *free;
+	bool *is_from_wire; /* by slot: what lies there came in by an interface */
 	uint32_t n, n_free;
 };
 bool slots_open(struct slots *slots, uint32_t n);

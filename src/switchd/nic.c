@@ -366,7 +366,8 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 	p->out[p->n_out++] = (struct weft_shm_desc){ .at_ns = to_ns(sw, out->at_ps),
 		.slot = slot,
 		.bytes = (uint16_t)bytes,
-		.plane = (uint8_t)out->plane };
+		.plane = (uint8_t)out->plane,
+		.flags = sw->slots.is_from_wire[slot] ? WEFT_SHM_FROM_WIRE : 0 };
 	if (p->n_out == BURST)
 		flush(sw, p);
 	return true;

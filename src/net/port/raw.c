@@ -209,8 +209,8 @@ static uint32_t find_peer(
 	return peer;
 }
 
-enum weft_drop raw_get(
-	struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes, struct weft_pkt *pkt)
+static enum weft_drop get(struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes,
+	bool trusts, struct weft_pkt *pkt)
 {
 	enum weft_encap_kind plain = raw->striped ? WEFT_ENCAP_STEV : WEFT_ENCAP_USID;
 	struct weft_wire_fault fault;
@@ -233,8 +233,7 @@ enum weft_drop raw_get(
 		return fault.drop;
 	if (weft_wire_payload_bytes(pkt) > raw->config.mtu_bytes)
 		return WEFT_DROP_OVERSIZED;
-	if (!(arrival.mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) &&
-		!raw->config.trusts &&
+	if (!(arrival.mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) && !trusts &&
 		!weft_icrc_check(net_crc32, &arrival.flow, ip + at, arrival.datagram_bytes))
 		return WEFT_DROP_BAD_ICRC;
 	if (weft_op_is_write(pkt->op) && pkt->w.data)
@@ -244,4 +243,16 @@ enum weft_drop raw_get(
 	pkt->ev = arrival.ev;
 	pkt->tclass = 0;
 	return WEFT_DROP_COUNT;
+}
+
+enum weft_drop raw_get(
+	struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes, struct weft_pkt *pkt)
+{
+	return get(raw, plane, ip, bytes, raw->config.trusts, pkt);
+}
+
+enum weft_drop raw_get_doubted(
+	struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes, struct weft_pkt *pkt)
+{
+	return get(raw, plane, ip, bytes, false, pkt);
 }

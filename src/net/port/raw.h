@@ -63,5 +63,8 @@ bool raw_split(const struct raw *raw, const struct weft_pkt *pkt, struct raw_par
  */
 enum weft_drop raw_get(
 	struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes, struct weft_pkt *pkt);
+/* The same, and the ICRC is looked at even if the configuration trusts. */
+enum weft_drop raw_get_doubted(
+	struct raw *raw, uint32_t plane, const uint8_t *ip, size_t bytes, struct weft_pkt *pkt);
 
 #endif /* NET_RAW_H */

@@ -273,8 +273,12 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 
 		if (i + AHEAD < shm->n_held)
 			fetch(shm, shm->held[i + AHEAD].slot);
-		enum weft_drop drop = raw_get(shm->raw, desc->plane,
-			weft_shm_packet(&shm->pool, desc->slot), desc->bytes, &pkts[taken]);
+		const uint8_t *ip = weft_shm_packet(&shm->pool, desc->slot);
+		enum weft_drop drop =
+			WEFT_UNLIKELY(desc->flags & WEFT_SHM_FROM_WIRE)
+				? raw_get_doubted(
+					  shm->raw, desc->plane, ip, desc->bytes, &pkts[taken])
+				: raw_get(shm->raw, desc->plane, ip, desc->bytes, &pkts[taken]);
 
 		if (WEFT_UNLIKELY(drop != WEFT_DROP_COUNT)) {
 			port->stats.drops[drop]++;

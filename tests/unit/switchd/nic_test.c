@@ -148,6 +148,7 @@ TEST(nic_deliver__goes_by_the_port_and_counts_the_rest)
 	CHECK_EQ(d[0].bytes, 100);
 	program_done(&other, d, 1);
 	REQUIRE(program_receive(&bob, sw, d, 1) == 1);
+	CHECK_EQ(d[0].flags, 0); /* never was on a wire */
 	CHECK_EQ(d[0].bytes, 101);
 	program_done(&bob, d, 1);
 	turns(sw, 2);

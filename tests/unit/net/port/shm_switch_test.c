@@ -217,6 +217,28 @@ TEST(tx__makes_the_icrc_that_it_was_told_to__and_rx_believes_as_much)
 	}
 }
 
+/* Memory flips no bits, but the wire in front of it may have. */
+TEST(rx__checks_what_came_by_a_wire_whatever_it_trusts)
+{
+	struct weft_shm_port_config config = config_of(1, false);
+	struct weft_pkt out = data(1, 0, 2), in[2];
+	struct switched s;
+
+	config.icrc = WEFT_ICRC_MADE;
+	open_switched(&s, &config);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint8_t *ip = weft_shm_packet(&s.pool, i);
+		struct weft_shm_desc desc = { .slot = i, .flags = WEFT_SHM_FROM_WIRE };
+
+		desc.bytes = (uint16_t)raw_put(s.raw, &out, ip);
+		ip[200] ^= (uint8_t)i;
+		CHECK_EQ(weft_shm_put(s.link, WEFT_SHM_RX, &desc, 1), 1);
+	}
+	CHECK_EQ(s.port->ops->rx(s.port, in, 2), 1);
+	CHECK_EQ(s.port->stats.drops[WEFT_DROP_BAD_ICRC], 1);
+	close_switched(&s);
+}
+
 TEST(carrier__is_what_the_switch_says_and_wakes)
 {
 	struct weft_shm_port_config config = config_of(1, false);
