@@ -177,6 +177,11 @@ static int demonstrate(struct demo *demo, const struct demo_args *a)
 
 int cmd_demo(int argc, char **argv)
 {
+	static struct {
+		char name[24];
+		int (*run)(int argc, char **argv);
+	} others[] = { { "weft demo stalls", demo_stalls }, { "weft demo soak", demo_soak },
+		{ "weft demo incast", demo_incast } };
 	static const struct argp argp = { options, parse, "[FILE]\nstalls\nsoak\nincast",
 		"Copies a file across an emulated fabric of eight planes while links, switches and "
 		"a "
@@ -187,12 +192,12 @@ int cmd_demo(int argc, char **argv)
 	struct demo demo = { .term = &term };
 	char error[DEMO_TEXT_BYTES] = "";
 
-	if (argc > 1 && !strcmp(argv[1], "stalls"))
-		return demo_stalls(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "soak"))
-		return demo_soak(argc - 1, argv + 1);
-	if (argc > 1 && !strcmp(argv[1], "incast"))
-		return demo_incast(argc - 1, argv + 1);
+	for (size_t i = 0; argc > 1 && i < WEFT_COUNT(others); i++) {
+		if (strcmp(argv[1], others[i].name + strlen("weft demo ")))
+			continue;
+		argv[1] = others[i].name; /* what --help calls it */
+		return others[i].run(argc - 1, argv + 1);
+	}
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	term_open(&term, stdout);
