@@ -253,11 +253,12 @@ static int run(int argc, char **argv)
 	if (node == WEFT_TOPO_NONE) {
 		snprintf(error, sizeof(error), "no host or switch '%s' in lab %s", a.words[0],
 			weft_lab_name(lab));
-		return tell(error);
 	}
-	if (weft_lab_enter(lab, node, error, sizeof(error)))
-		return tell(error);
+	bool is_inside = node != WEFT_TOPO_NONE && !weft_lab_enter(lab, node, error, sizeof(error));
+
 	weft_lab_close(lab);
+	if (!is_inside)
+		return tell(error);
 	execvp(command[0], command);
 	fprintf(stderr, "weft lab run: %s: %s\n", command[0], strerror(errno));
 	return 127;
