@@ -202,6 +202,7 @@ TEST(do_rate__slows_a_link)
 	CHECK_OK("{\"op\":\"rate\",\"link\":\"p0.t0-1:t1-0\",\"bps\":100000000}");
 	CHECK_EQ(program_open(&alice, sw, "alice", 0), 0);
 	CHECK_EQ(program_open(&bob, sw, "bob", 5000), 0);
+	alice.at_ns = real_now_ns();
 	for (unsigned i = 0; i < 8; i++)
 		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 962));
 	REQUIRE(program_receive(&bob, sw, d, 8) == 8);

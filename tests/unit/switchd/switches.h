@@ -69,6 +69,7 @@ struct program {
 	int result;
 	_Atomic bool is_done;
 	uint32_t free[512], n_free; /* slots that it may send with */
+	uint64_t at_ns; /* when it says it sends; 0: when it does, however long that takes */
 };
 
 static inline void *program_dial(void *arg)
@@ -147,21 +148,22 @@ static inline bool program_send(struct program *p, const struct weft_topo *topo,
 	if (slot == SLOT_NONE)
 		return false;
 	packet_make(topo, src, dst, ev, udp_port, weft_shm_packet(&p->pool, slot), bytes);
-	struct weft_shm_desc d = { .at_ns = real_now_ns(), .slot = slot, .bytes = (uint16_t)bytes };
+	struct weft_shm_desc d = { .slot = slot, .bytes = (uint16_t)bytes };
 
+	d.at_ns = p->at_ns ? p->at_ns : real_now_ns();
 	if (weft_shm_put(p->link, WEFT_SHM_TX + weft_ev_plane(ev), &d, 1))
 		return true;
 	p->free[p->n_free++] = slot;
 	return false;
 }
 
-/* Turns until the program has received n or 200 ms have passed.  How many came. */
+/* Turns until the program has received n or, at the worst, many seconds have passed.  How many. */
 static inline size_t program_receive(
 	struct program *p, struct weft_switchd *sw, struct weft_shm_desc d[], size_t n)
 {
 	size_t got = 0;
 
-	for (unsigned i = 0; i < 2000 && got < n; i++) {
+	for (unsigned i = 0; i < 100000 && got < n; i++) {
 		weft_switchd_turn(sw);
 		got += weft_shm_take(p->link, WEFT_SHM_RX, d + got, n - got);
 		if (got < n)
