@@ -80,9 +80,11 @@ function(weft_room name deps)
 	_weft_sort(row src/${name} ${ARGN})
 	add_library(${name} STATIC ${row_sources})
 	# A room may be headers only.  A fuzz build makes what its targets need and no more.
-	set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C
+	# Any room may end up in a shared library; no one may replace its functions there, so that
+	# the compiler still inlines them.
+	set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C POSITION_INDEPENDENT_CODE ON
 		EXCLUDE_FROM_ALL $<BOOL:${WEFT_LIBFUZZER}>)
-	_weft_compile(${name} ${WEFT_WARNINGS})
+	_weft_compile(${name} ${WEFT_WARNINGS} -fno-semantic-interposition)
 	target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/${name})
 	target_link_libraries(${name} PUBLIC ${deps})
 	if(name IN_LIST WEFT_GNU_ROOMS)
@@ -269,6 +271,37 @@ function(weft_library name)
 		add_custom_target(lib${name} ALL DEPENDS ${out})
 	endif()
 	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})
+endfunction()
+
+# weft_shared(FILE ROOM MAP [USES FILE...] [ALIAS NAME...])
+# build/PRESET/lib/FILE, a shared library with somebody else's ABI: the room ROOM with all that it
+# may use; with USES its own objects only, the rest comes from shared libraries named before.  MAP
+# is its version script: what is not named there does not exist outside.  It is never unmapped
+# (-z nodelete): threads of ours run in it when a program closes its plugins.  ALIAS: more names.
+function(weft_shared file room map)
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	cmake_parse_arguments(row "" "" "USES;ALIAS" ${ARGN})
+	set(target shared_${file})
+	add_library(${target} SHARED $<TARGET_OBJECTS:${room}>)
+	add_dependencies(${target} ${room})
+	set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX ""
+		OUTPUT_NAME ${file} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+		LINK_DEPENDS ${CMAKE_SOURCE_DIR}/${map} BUILD_RPATH "\$ORIGIN")
+	target_link_options(${target} PRIVATE -Wl,-soname,${file} -Wl,-z,nodelete
+		-Wl,--version-script=${CMAKE_SOURCE_DIR}/${map})
+	if(row_USES)
+		list(TRANSFORM row_USES PREPEND shared_)
+		target_link_libraries(${target} PRIVATE ${row_USES})
+	else()
+		target_link_libraries(${target} PRIVATE ${room})
+	endif()
+	foreach(alias IN LISTS row_ALIAS)
+		add_custom_command(TARGET ${target} POST_BUILD VERBATIM
+			COMMAND ${CMAKE_COMMAND} -E create_symlink ${file}
+				${CMAKE_BINARY_DIR}/lib/${alias})
+	endforeach()
 endfunction()
 
 # weft_script(NAME LABEL COMMAND...)
