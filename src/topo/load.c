@@ -23,9 +23,9 @@
 
 /* Everything the file can say, with the defaults where it says nothing. */
 struct raw {
-	struct field_value name, planes, t0s, t1s, parallel, hosts, hosts_per_t0, mtu, udp_port;
-	struct field_value base_rtt, host_speed, host_delay, core_speed, core_delay;
-	struct field_value sw, block, plane_bits, behavior, host_prefix, overrides;
+	struct weft_yaml_value name, planes, t0s, t1s, parallel, hosts, hosts_per_t0, mtu, udp_port;
+	struct weft_yaml_value base_rtt, host_speed, host_delay, core_speed, core_delay;
+	struct weft_yaml_value sw, block, plane_bits, behavior, host_prefix, overrides;
 };
 
 static const struct raw defaults = {
@@ -43,61 +43,61 @@ static const struct raw defaults = {
 
 /* clang-format off */
 #define AT(member) offsetof(struct raw, member)
-static const struct field host_link_fields[] = {
-	{ "speed", FIELD_NUMBER, UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(host_speed), NULL },
-	{ "delay", FIELD_NUMBER, UNIT_TIME, 0, DELAY_MAX, AT(host_delay), NULL },
+static const struct weft_yaml_field host_link_fields[] = {
+	{ "speed", WEFT_FIELD_NUMBER, WEFT_UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(host_speed), NULL },
+	{ "delay", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, DELAY_MAX, AT(host_delay), NULL },
 	{ 0 },
 };
-static const struct field core_link_fields[] = {
-	{ "speed", FIELD_NUMBER, UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(core_speed), NULL },
-	{ "delay", FIELD_NUMBER, UNIT_TIME, 0, DELAY_MAX, AT(core_delay), NULL },
+static const struct weft_yaml_field core_link_fields[] = {
+	{ "speed", WEFT_FIELD_NUMBER, WEFT_UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(core_speed), NULL },
+	{ "delay", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, DELAY_MAX, AT(core_delay), NULL },
 	{ 0 },
 };
-static const struct field usid_fields[] = {
-	{ "block", FIELD_NODE, UNIT_COUNT, 0, 0, AT(block), NULL },
-	{ "plane_bits", FIELD_NUMBER, UNIT_COUNT, 0, 4, AT(plane_bits), NULL },
-	{ "behavior", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(behavior), NULL },
+static const struct weft_yaml_field usid_fields[] = {
+	{ "block", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(block), NULL },
+	{ "plane_bits", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 0, 4, AT(plane_bits), NULL },
+	{ "behavior", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(behavior), NULL },
 	{ 0 },
 };
-static const struct field root_fields[] = {
-	{ "name", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(name), NULL },
-	{ "planes", FIELD_NUMBER, UNIT_COUNT, 1, WEFT_TOPO_PLANES_MAX, AT(planes), NULL },
-	{ "t0s", FIELD_NUMBER, UNIT_COUNT, 1, 16384, AT(t0s), NULL },
-	{ "t1s", FIELD_NUMBER, UNIT_COUNT, 0, 16384, AT(t1s), NULL },
-	{ "parallel_links", FIELD_NUMBER, UNIT_COUNT, 1, 16384, AT(parallel), NULL },
-	{ "hosts", FIELD_NODE, UNIT_COUNT, 0, 0, AT(hosts), NULL },
-	{ "hosts_per_t0", FIELD_NUMBER, UNIT_COUNT, 1, 16384, AT(hosts_per_t0), NULL },
-	{ "mtu", FIELD_NUMBER, UNIT_COUNT, 1280, 65535, AT(mtu), NULL },
-	{ "udp_port", FIELD_NUMBER, UNIT_COUNT, 1, 65535, AT(udp_port), NULL },
-	{ "base_rtt", FIELD_NUMBER, UNIT_TIME, 1, 4000000000, AT(base_rtt), NULL },
-	{ "host_links", FIELD_MAP, UNIT_COUNT, 0, 0, 0, host_link_fields },
-	{ "core_links", FIELD_MAP, UNIT_COUNT, 0, 0, 0, core_link_fields },
-	{ "switch", FIELD_NODE, UNIT_COUNT, 0, 0, AT(sw), NULL },
-	{ "usid", FIELD_MAP, UNIT_COUNT, 0, 0, 0, usid_fields },
-	{ "host_prefix", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(host_prefix), NULL },
-	{ "overrides", FIELD_NODE, UNIT_COUNT, 0, 0, AT(overrides), NULL },
+static const struct weft_yaml_field root_fields[] = {
+	{ "name", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(name), NULL },
+	{ "planes", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, WEFT_TOPO_PLANES_MAX, AT(planes), NULL },
+	{ "t0s", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 16384, AT(t0s), NULL },
+	{ "t1s", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 0, 16384, AT(t1s), NULL },
+	{ "parallel_links", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 16384, AT(parallel), NULL },
+	{ "hosts", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(hosts), NULL },
+	{ "hosts_per_t0", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 16384, AT(hosts_per_t0), NULL },
+	{ "mtu", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1280, 65535, AT(mtu), NULL },
+	{ "udp_port", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 65535, AT(udp_port), NULL },
+	{ "base_rtt", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 1, 4000000000, AT(base_rtt), NULL },
+	{ "host_links", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, host_link_fields },
+	{ "core_links", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, core_link_fields },
+	{ "switch", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(sw), NULL },
+	{ "usid", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, usid_fields },
+	{ "host_prefix", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(host_prefix), NULL },
+	{ "overrides", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(overrides), NULL },
 	{ 0 },
 };
 #undef AT
 /* clang-format on */
 
-static bool read_raw(struct document *doc, struct raw *raw)
+static bool read_raw(struct weft_yaml *doc, struct raw *raw)
 {
 	yaml_node_t *node = yaml_document_get_root_node(&doc->yaml);
 
 	if (!node)
-		return document_fail(doc, 1, "", "the file is empty");
+		return weft_yaml_fail(doc, 1, "", "the file is empty");
 	*raw = defaults;
-	if (!document_fields(doc, node, "", root_fields, raw))
+	if (!weft_yaml_fields(doc, node, "", root_fields, raw))
 		return false;
 	if (!raw->name.line)
-		return document_fail(doc, 1, "name", "missing");
+		return weft_yaml_fail(doc, 1, "name", "missing");
 	if (!raw->planes.line)
-		return document_fail(doc, 1, "planes", "missing");
+		return weft_yaml_fail(doc, 1, "planes", "missing");
 	if (!raw->t0s.line)
-		return document_fail(doc, 1, "t0s", "missing");
+		return weft_yaml_fail(doc, 1, "t0s", "missing");
 	if (!raw->hosts.line)
-		return document_fail(doc, 1, "hosts", "missing, a number or a list of names");
+		return weft_yaml_fail(doc, 1, "hosts", "missing, a number or a list of names");
 	return true;
 }
 
@@ -123,45 +123,45 @@ static bool is_foreign_number(const char *name, uint32_t host)
 	return !*end && number != host;
 }
 
-static bool read_host_names(struct document *doc, struct weft_topo *topo, yaml_node_t *list)
+static bool read_host_names(struct weft_yaml *doc, struct weft_topo *topo, yaml_node_t *list)
 {
 	yaml_node_item_t *first = list->data.sequence.items.start;
 	size_t n = (size_t)(list->data.sequence.items.top - first);
 
 	if (n < 2 || n > 4096)
-		return document_fail(doc, node_line(list), "hosts",
+		return weft_yaml_fail(doc, weft_yaml_line(list), "hosts",
 			"%zu names, allowed: 2 to 4096 (more: give a number)", n);
 	topo->shape.hosts = (uint32_t)n;
 	topo->host_names = calloc(n, sizeof(*topo->host_names));
 	if (!topo->host_names)
-		return document_fail(doc, node_line(list), "hosts", "out of memory");
+		return weft_yaml_fail(doc, weft_yaml_line(list), "hosts", "out of memory");
 	for (uint32_t i = 0; i < n; i++) {
 		yaml_node_t *item = yaml_document_get_node(&doc->yaml, first[i]);
 		const char *text;
 
-		if (!document_scalar(doc, item, "hosts", &text))
+		if (!weft_yaml_scalar(doc, item, "hosts", &text))
 			return false;
 		if (!is_name(text, 15))
-			return document_fail(doc, node_line(item), "hosts",
+			return weft_yaml_fail(doc, weft_yaml_line(item), "hosts",
 				"'%s' is not a name, allowed: 1 to 15 letters, digits, "
 				"'-' and '_', no '-' first",
 				text);
 		if (is_foreign_number(text, i))
-			return document_fail(doc, node_line(item), "hosts",
+			return weft_yaml_fail(doc, weft_yaml_line(item), "hosts",
 				"'%s' is host number %" PRIu32 ": call it h%" PRIu32
 				" or something else",
 				text, i, i);
 		for (uint32_t j = 0; j < i; j++) {
 			if (!strcmp(topo->host_names[j], text))
-				return document_fail(
-					doc, node_line(item), "hosts", "'%s' given twice", text);
+				return weft_yaml_fail(doc, weft_yaml_line(item), "hosts",
+					"'%s' given twice", text);
 		}
 		(void)snprintf(topo->host_names[i], sizeof(topo->host_names[i]), "%s", text);
 	}
 	return true;
 }
 
-static bool read_hosts(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool read_hosts(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	yaml_node_t *node = raw->hosts.node;
 	uint64_t hosts;
@@ -169,10 +169,10 @@ static bool read_hosts(struct document *doc, struct weft_topo *topo, const struc
 
 	if (node->type == YAML_SEQUENCE_NODE)
 		return read_host_names(doc, topo, node);
-	if (!document_scalar(doc, node, "hosts", &text))
+	if (!weft_yaml_scalar(doc, node, "hosts", &text))
 		return false;
-	if (!unit_parse(UNIT_COUNT, text, &hosts) || hosts < 2 || hosts > HOSTS_MAX)
-		return document_fail(doc, raw->hosts.line, "hosts",
+	if (!weft_unit_parse(WEFT_UNIT_COUNT, text, &hosts) || hosts < 2 || hosts > HOSTS_MAX)
+		return weft_yaml_fail(doc, raw->hosts.line, "hosts",
 			"'%s' is neither a list of names nor a number, allowed: 2 to %u", text,
 			HOSTS_MAX);
 	topo->shape.hosts = (uint32_t)hosts;
@@ -180,21 +180,21 @@ static bool read_hosts(struct document *doc, struct weft_topo *topo, const struc
 }
 
 static bool read_block(
-	struct document *doc, struct weft_topo *topo, yaml_node_t *node, uint32_t plane)
+	struct weft_yaml *doc, struct weft_topo *topo, yaml_node_t *node, uint32_t plane)
 {
 	const char *text;
 
-	if (!document_scalar(doc, node, "usid.block", &text))
+	if (!weft_yaml_scalar(doc, node, "usid.block", &text))
 		return false;
 	uint32_t *block = &topo->blocks[plane];
 
 	/* ff: multicast, fe80: link-local, 0: loopback and mapped addresses. */
 	if (!unit_prefix(text, block) || *block >> 24 == 0xff || *block >> 16 == 0xfe80 || !*block)
-		return document_fail(doc, node_line(node), "usid.block",
+		return weft_yaml_fail(doc, weft_yaml_line(node), "usid.block",
 			"'%s' is not a /32 of unicast addresses, like fcbb:bb00::/32", text);
 	for (uint32_t i = 0; i < plane; i++) {
 		if (topo->blocks[i] == *block)
-			return document_fail(doc, node_line(node), "usid.block",
+			return weft_yaml_fail(doc, weft_yaml_line(node), "usid.block",
 				"'%s' given twice, planes %" PRIu32 " and %" PRIu32
 				" would share their uSIDs",
 				text, i, plane);
@@ -203,7 +203,7 @@ static bool read_block(
 }
 
 /* One block for all planes (the plane is then part of each uSID), or a list, one per plane. */
-static bool read_blocks(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool read_blocks(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *shape = &topo->shape;
 	yaml_node_t *node = raw->block.node;
@@ -215,7 +215,7 @@ static bool read_blocks(struct document *doc, struct weft_topo *topo, const stru
 		size_t n = (size_t)(node->data.sequence.items.top - first);
 
 		if (n != shape->planes)
-			return document_fail(doc, raw->block.line, "usid.block",
+			return weft_yaml_fail(doc, raw->block.line, "usid.block",
 				"%zu blocks for %" PRIu32
 				" planes, allowed: one for all, or one each",
 				n, shape->planes);
@@ -235,43 +235,43 @@ static bool read_blocks(struct document *doc, struct weft_topo *topo, const stru
 						 : 3;
 	shape->index_bits = (uint8_t)(14 - shape->plane_bits);
 	if (!is_list && shape->planes > 1u << shape->plane_bits)
-		return document_fail(doc, raw->plane_bits.line, "usid.plane_bits",
+		return weft_yaml_fail(doc, raw->plane_bits.line, "usid.plane_bits",
 			"%u bits cannot tell %" PRIu32 " planes apart in one block",
 			shape->plane_bits, shape->planes);
 	if (!unit_prefix(raw->host_prefix.text, &topo->host_prefix) ||
 		topo->host_prefix >> 24 == 0xff || topo->host_prefix >> 16 == 0xfe80 ||
 		!topo->host_prefix)
-		return document_fail(doc, raw->host_prefix.line, "host_prefix",
+		return weft_yaml_fail(doc, raw->host_prefix.line, "host_prefix",
 			"'%s' is not a /32 of unicast addresses, like fd57:6566::/32",
 			raw->host_prefix.text);
 	for (uint32_t i = 0; i < shape->planes; i++) {
 		if (topo->blocks[i] == topo->host_prefix)
-			return document_fail(doc, raw->host_prefix.line, "host_prefix",
+			return weft_yaml_fail(doc, raw->host_prefix.line, "host_prefix",
 				"is also a uSID block: '%s'", raw->host_prefix.text);
 	}
 	return true;
 }
 
 /* The plan gives 2^index_bits numbers to each kind and plane; host numbers start at 1. */
-static bool check_plan(struct document *doc, const struct weft_topo *topo, const struct raw *raw)
+static bool check_plan(struct weft_yaml *doc, const struct weft_topo *topo, const struct raw *raw)
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	uint32_t numbers = 1u << s->index_bits;
 
 	if (s->t0s * s->parallel > numbers)
-		return document_fail(doc, raw->t0s.line, "t0s",
+		return weft_yaml_fail(doc, raw->t0s.line, "t0s",
 			"%" PRIu32 " x %" PRIu32
 			" parallel links need more uSIDs than %u index bits give, "
 			"allowed: %" PRIu32,
 			s->t0s, s->parallel, s->index_bits, numbers / s->parallel);
 	if (s->uplinks > numbers)
-		return document_fail(doc, raw->t1s.line, "t1s",
+		return weft_yaml_fail(doc, raw->t1s.line, "t1s",
 			"%" PRIu32 " x %" PRIu32
 			" parallel links need more uSIDs than %u index bits give, "
 			"allowed: %" PRIu32,
 			s->t1s, s->parallel, s->index_bits, numbers / s->parallel);
 	if (s->hosts_per_t0 >= numbers)
-		return document_fail(doc, raw->hosts_per_t0.line, "hosts_per_t0",
+		return weft_yaml_fail(doc, raw->hosts_per_t0.line, "hosts_per_t0",
 			"%" PRIu32 " need more uSIDs than %u index bits give, "
 			"allowed: %" PRIu32,
 			s->hosts_per_t0, s->index_bits, numbers - 1);
@@ -280,7 +280,7 @@ static bool check_plan(struct document *doc, const struct weft_topo *topo, const
 
 /* Links are numbered by the ports of their switch, with one bit less. */
 static bool check_link_plan(
-	struct document *doc, const struct weft_topo *topo, const struct raw *raw)
+	struct weft_yaml *doc, const struct weft_topo *topo, const struct raw *raw)
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	uint32_t numbers = 1u << (s->index_bits - 1);
@@ -288,30 +288,30 @@ static bool check_link_plan(
 
 	if (s->behavior != WEFT_USID_UA || (t0_ports <= numbers && t1_ports <= numbers))
 		return true;
-	return document_fail(doc, raw->behavior.line, "usid.behavior",
+	return weft_yaml_fail(doc, raw->behavior.line, "usid.behavior",
 		"uA gives each of a T%d's %" PRIu32
 		" ports a uSID, %u index bits are enough for %" PRIu32,
 		t0_ports <= numbers, t0_ports <= numbers ? t1_ports : t0_ports, s->index_bits - 1u,
 		numbers);
 }
 
-static bool check_counts(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool check_counts(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *s = &topo->shape;
 
 	s->hosts_per_t0 = raw->hosts_per_t0.line ? (uint32_t)raw->hosts_per_t0.number
 						 : WEFT_DIV_UP(s->hosts, s->t0s);
 	if ((uint64_t)s->hosts_per_t0 * s->t0s < s->hosts)
-		return document_fail(doc, raw->hosts_per_t0.line, "hosts_per_t0",
+		return weft_yaml_fail(doc, raw->hosts_per_t0.line, "hosts_per_t0",
 			"%" PRIu32 " T0s x %" PRIu32 " have no room for %" PRIu32 " hosts", s->t0s,
 			s->hosts_per_t0, s->hosts);
 	if (!s->t1s && s->t0s > 1)
-		return document_fail(doc, raw->t1s.line, "t1s",
+		return weft_yaml_fail(doc, raw->t1s.line, "t1s",
 			"several T0s need T1s between them, allowed: 1 or more");
 	s->nodes = s->hosts + s->planes * (s->t0s + s->t1s);
 	uint64_t links = (uint64_t)s->planes * (s->hosts + (uint64_t)s->t0s * s->uplinks);
 	if (links > LINKS_MAX)
-		return document_fail(
+		return weft_yaml_fail(
 			doc, 1, "", "%" PRIu64 " links, allowed: up to %u", links, LINKS_MAX);
 	s->links = (uint32_t)links;
 	return check_plan(doc, topo, raw) && check_link_plan(doc, topo, raw) &&
@@ -329,24 +329,24 @@ static uint64_t longest_rtt_ns(
 	       (is_two_tier ? 2 * bits / s->core_bps : 0);
 }
 
-static bool read_behavior(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool read_behavior(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	bool is_ua = !strcmp(raw->behavior.text, "uA");
 
 	if (!is_ua && strcmp(raw->behavior.text, "uN"))
-		return document_fail(doc, raw->behavior.line, "usid.behavior",
+		return weft_yaml_fail(doc, raw->behavior.line, "usid.behavior",
 			"'%s' is none, allowed: uN (a uSID per switch) and uA (one per link)",
 			raw->behavior.text);
 	topo->shape.behavior = is_ua ? WEFT_USID_UA : WEFT_USID_UN;
 	return true;
 }
 
-static bool fill_shape(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool fill_shape(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	struct weft_topo_shape *s = &topo->shape;
 
 	if (!is_name(raw->name.text, 24))
-		return document_fail(doc, raw->name.line, "name",
+		return weft_yaml_fail(doc, raw->name.line, "name",
 			"'%s' is not a name, allowed: 1 to 24 letters, digits, '-' "
 			"and '_', no '-' first",
 			raw->name.text);
@@ -366,7 +366,7 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 				  ? raw->base_rtt.number
 				  : longest_rtt_ns(s, s->host_delay_ns, s->core_delay_ns);
 	if (rtt_ns > UINT32_MAX)
-		return document_fail(doc, 1, "base_rtt",
+		return weft_yaml_fail(doc, 1, "base_rtt",
 			"the delays add up to %" PRIu64 " ns, allowed: up to %u", rtt_ns,
 			UINT32_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
@@ -375,16 +375,16 @@ static bool fill_shape(struct document *doc, struct weft_topo *topo, const struc
 }
 
 struct raw_override {
-	struct field_value link, speed, delay, cabled;
+	struct weft_yaml_value link, speed, delay, cabled;
 };
 
 /* clang-format off */
 #define AT(member) offsetof(struct raw_override, member)
-static const struct field override_fields[] = {
-	{ "link", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(link), NULL },
-	{ "speed", FIELD_NUMBER, UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(speed), NULL },
-	{ "delay", FIELD_NUMBER, UNIT_TIME, 0, DELAY_MAX, AT(delay), NULL },
-	{ "cabled", FIELD_BOOL, UNIT_COUNT, 0, 0, AT(cabled), NULL },
+static const struct weft_yaml_field override_fields[] = {
+	{ "link", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(link), NULL },
+	{ "speed", WEFT_FIELD_NUMBER, WEFT_UNIT_SPEED, SPEED_MIN, SPEED_MAX, AT(speed), NULL },
+	{ "delay", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, DELAY_MAX, AT(delay), NULL },
+	{ "cabled", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(cabled), NULL },
 	{ 0 },
 };
 #undef AT
@@ -398,23 +398,23 @@ static int compare_overrides(const void *a, const void *b)
 	return la < lb ? -1 : la > lb;
 }
 
-static bool read_override(struct document *doc, struct weft_topo *topo, yaml_node_t *node)
+static bool read_override(struct weft_yaml *doc, struct weft_topo *topo, yaml_node_t *node)
 {
 	struct raw_override raw = { .cabled = { .number = 1 } };
 
-	if (!document_fields(doc, node, "overrides", override_fields, &raw))
+	if (!weft_yaml_fields(doc, node, "overrides", override_fields, &raw))
 		return false;
 	if (!raw.link.line)
-		return document_fail(doc, node_line(node), "overrides.link", "missing");
+		return weft_yaml_fail(doc, weft_yaml_line(node), "overrides.link", "missing");
 	uint32_t number = weft_topo_link_find(topo, raw.link.text);
 	if (number == WEFT_TOPO_NONE)
-		return document_fail(doc, raw.link.line, "overrides.link",
+		return weft_yaml_fail(doc, raw.link.line, "overrides.link",
 			"no link '%s' here, they are called like h0.p0 or "
 			"p0.t0-0:t1-0",
 			raw.link.text);
 	for (uint32_t i = 0; i < topo->n_overrides; i++) {
 		if (topo->overrides[i].link == number)
-			return document_fail(doc, raw.link.line, "overrides.link",
+			return weft_yaml_fail(doc, raw.link.line, "overrides.link",
 				"'%s' given twice", raw.link.text);
 	}
 	struct weft_link plain = weft_topo_link(topo, number);
@@ -427,21 +427,21 @@ static bool read_override(struct document *doc, struct weft_topo *topo, yaml_nod
 	return true;
 }
 
-static bool read_overrides(struct document *doc, struct weft_topo *topo, const struct raw *raw)
+static bool read_overrides(struct weft_yaml *doc, struct weft_topo *topo, const struct raw *raw)
 {
 	yaml_node_t *list = raw->overrides.node;
 
 	if (!list)
 		return true;
 	if (list->type != YAML_SEQUENCE_NODE)
-		return document_fail(doc, raw->overrides.line, "overrides",
+		return weft_yaml_fail(doc, raw->overrides.line, "overrides",
 			"a list of {link: NAME, ...} is wanted");
 	yaml_node_item_t *first = list->data.sequence.items.start;
 	size_t n = (size_t)(list->data.sequence.items.top - first);
 	struct link_override *overrides = calloc(n ? n : 1, sizeof(*overrides));
 
 	if (!overrides)
-		return document_fail(doc, raw->overrides.line, "overrides", "out of memory");
+		return weft_yaml_fail(doc, raw->overrides.line, "overrides", "out of memory");
 	/* Unsorted while it grows: link look-ups in between must see the plain values. */
 	struct weft_topo plain = *topo;
 
@@ -461,19 +461,19 @@ static bool read_overrides(struct document *doc, struct weft_topo *topo, const s
 static int load(struct weft_topo **out, yaml_parser_t *parser, const char *name, char *error,
 	size_t error_bytes)
 {
-	struct document doc = { .name = name, .error = error, .error_bytes = error_bytes };
+	struct weft_yaml doc = { .name = name, .error = error, .error_bytes = error_bytes };
 	struct weft_topo *topo = NULL;
 	struct raw raw;
 
 	if (!yaml_parser_load(parser, &doc.yaml)) {
-		document_fail(&doc, (uint32_t)parser->problem_mark.line + 1, "", "not YAML: %s",
+		weft_yaml_fail(&doc, (uint32_t)parser->problem_mark.line + 1, "", "not YAML: %s",
 			parser->problem ? parser->problem : "unreadable");
 		return -1;
 	}
 	topo = calloc(1, sizeof(*topo));
 	bool ok = topo ? read_raw(&doc, &raw) && fill_shape(&doc, topo, &raw) &&
 				  read_overrides(&doc, topo, &raw)
-		       : document_fail(&doc, 1, "", "out of memory");
+		       : weft_yaml_fail(&doc, 1, "", "out of memory");
 	yaml_document_delete(&doc.yaml);
 	if (!ok) {
 		weft_topo_close(topo);

@@ -18,23 +18,23 @@
 #define BDP_MAX 1000000u /* permille */
 
 struct raw_switch {
-	struct field_value queue, radix, full, marks;
-	struct field_value ecn_min, ecn_max, trim, trim_last_hop, trim_size;
+	struct weft_yaml_value queue, radix, full, marks;
+	struct weft_yaml_value ecn_min, ecn_max, trim, trim_last_hop, trim_size;
 };
 
 /* clang-format off */
 #define AT(member) offsetof(struct raw_switch, member)
-static const struct field fields[] = {
-	{ "queue", FIELD_NUMBER, UNIT_BYTES, QUEUE_MIN, DEPTH_MAX, AT(queue), NULL },
-	{ "radix", FIELD_NUMBER, UNIT_COUNT, 2, 65536, AT(radix), NULL },
-	{ "full", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(full), NULL },
-	{ "marks", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(marks), NULL },
-	{ "ecn_min", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(ecn_min), NULL },
-	{ "ecn_max", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(ecn_max), NULL },
-	{ "trim", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(trim), NULL },
-	{ "trim_last_hop", FIELD_TEXT, UNIT_COUNT, 0, 0, AT(trim_last_hop), NULL },
+static const struct weft_yaml_field fields[] = {
+	{ "queue", WEFT_FIELD_NUMBER, WEFT_UNIT_BYTES, QUEUE_MIN, DEPTH_MAX, AT(queue), NULL },
+	{ "radix", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 2, 65536, AT(radix), NULL },
+	{ "full", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(full), NULL },
+	{ "marks", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(marks), NULL },
+	{ "ecn_min", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(ecn_min), NULL },
+	{ "ecn_max", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(ecn_max), NULL },
+	{ "trim", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(trim), NULL },
+	{ "trim_last_hop", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(trim_last_hop), NULL },
 	/* What a NACK needs to know stands in the first 128, behind a tunnel's header too. */
-	{ "trim_size", FIELD_NUMBER, UNIT_BYTES, 128, 1500, AT(trim_size), NULL },
+	{ "trim_size", WEFT_FIELD_NUMBER, WEFT_UNIT_BYTES, 128, 1500, AT(trim_size), NULL },
 	{ 0 },
 };
 #undef AT
@@ -47,26 +47,26 @@ static const char *const full_words[] = {
 };
 
 static bool check_radix(
-	struct document *doc, const struct weft_topo_shape *s, const struct field_value *value)
+	struct weft_yaml *doc, const struct weft_topo_shape *s, const struct weft_yaml_value *value)
 {
 	uint64_t radix = value->number;
 
 	if (!value->line)
 		return true;
 	if (s->hosts_per_t0 + s->uplinks > radix)
-		return document_fail(doc, value->line, "switch.radix",
+		return weft_yaml_fail(doc, value->line, "switch.radix",
 			"a T0 needs %" PRIu32 " ports (%" PRIu32 " hosts, %" PRIu32
 			" uplinks), the radix is %" PRIu64,
 			s->hosts_per_t0 + s->uplinks, s->hosts_per_t0, s->uplinks, radix);
 	if (s->t0s * s->parallel > radix)
-		return document_fail(doc, value->line, "switch.radix",
+		return weft_yaml_fail(doc, value->line, "switch.radix",
 			"a T1 needs %" PRIu32 " ports, the radix is %" PRIu64, s->t0s * s->parallel,
 			radix);
 	return true;
 }
 
 static bool read_full(
-	struct document *doc, struct weft_topo_shape *s, const struct field_value *value)
+	struct weft_yaml *doc, struct weft_topo_shape *s, const struct weft_yaml_value *value)
 {
 	for (size_t i = 0; i < WEFT_COUNT(full_words); i++) {
 		if (strcmp(value->text, full_words[i]))
@@ -74,34 +74,35 @@ static bool read_full(
 		s->full = (enum weft_topo_full)i;
 		return true;
 	}
-	return document_fail(doc, value->line, "switch.full",
+	return weft_yaml_fail(doc, value->line, "switch.full",
 		"'%s' is none, allowed: trim (cut the payload off), drop and pause (PFC)",
 		value->text);
 }
 
 static bool read_marks(
-	struct document *doc, struct weft_topo_shape *s, const struct field_value *value)
+	struct weft_yaml *doc, struct weft_topo_shape *s, const struct weft_yaml_value *value)
 {
 	s->marks = strcmp(value->text, "core") ? WEFT_MARKS_ALL : WEFT_MARKS_CORE;
 	if (s->marks == WEFT_MARKS_CORE || !strcmp(value->text, "all"))
 		return true;
-	return document_fail(doc, value->line, "switch.marks",
+	return weft_yaml_fail(doc, value->line, "switch.marks",
 		"'%s' is none, allowed: all and core (none at ports to hosts)", value->text);
 }
 
-static bool read_depth(struct document *doc, const char *name, const struct field_value *value,
+static bool read_depth(struct weft_yaml *doc, const char *name, const struct weft_yaml_value *value,
 	struct weft_topo_depth *depth)
 {
 	uint64_t number;
 
 	if (!value->line)
 		return true;
-	if (unit_parse(UNIT_BDP, value->text, &number) && number && number <= BDP_MAX)
+	if (weft_unit_parse(WEFT_UNIT_BDP, value->text, &number) && number && number <= BDP_MAX)
 		depth->bdp_permille = (uint32_t)number;
-	else if (unit_parse(UNIT_BYTES, value->text, &number) && number && number <= DEPTH_MAX)
+	else if (weft_unit_parse(WEFT_UNIT_BYTES, value->text, &number) && number &&
+		 number <= DEPTH_MAX)
 		depth->bytes = (uint32_t)number;
 	else
-		return document_fail(doc, value->line, name,
+		return weft_yaml_fail(doc, value->line, name,
 			"'%s' is no depth, like 20KB or 0.8BDP (of bandwidth x delay), allowed: "
 			"up to %u B or %u BDP",
 			value->text, DEPTH_MAX, BDP_MAX / 1000);
@@ -109,49 +110,51 @@ static bool read_depth(struct document *doc, const char *name, const struct fiel
 }
 
 static bool check_ecn(
-	struct document *doc, const struct weft_topo_depths *depths, const struct raw_switch *raw)
+	struct weft_yaml *doc, const struct weft_topo_depths *depths, const struct raw_switch *raw)
 {
 	const struct weft_topo_depth *min = &depths->ecn_min, *max = &depths->ecn_max;
 
 	if (!raw->ecn_min.line != !raw->ecn_max.line)
-		return document_fail(doc, raw->ecn_min.line ? raw->ecn_min.line : raw->ecn_max.line,
+		return weft_yaml_fail(doc,
+			raw->ecn_min.line ? raw->ecn_min.line : raw->ecn_max.line,
 			raw->ecn_min.line ? "switch.ecn_min" : "switch.ecn_max",
 			"ecn_min and ecn_max are wanted together");
 	if (!raw->ecn_min.line)
 		return true;
 	if (!min->bytes != !max->bytes)
-		return document_fail(doc, raw->ecn_max.line, "switch.ecn_max",
+		return weft_yaml_fail(doc, raw->ecn_max.line, "switch.ecn_max",
 			"'%s' and ecn_min '%s' must both be sizes or both be in BDP",
 			raw->ecn_max.text, raw->ecn_min.text);
 	if (max->bytes <= min->bytes && max->bdp_permille <= min->bdp_permille)
-		return document_fail(doc, raw->ecn_max.line, "switch.ecn_max",
+		return weft_yaml_fail(doc, raw->ecn_max.line, "switch.ecn_max",
 			"'%s' must be more than ecn_min, '%s'", raw->ecn_max.text,
 			raw->ecn_min.text);
 	return true;
 }
 
 /* Fields of trimming where nothing is trimmed. */
-static bool check_trim(struct document *doc, enum weft_topo_full full, const struct raw_switch *raw)
+static bool check_trim(
+	struct weft_yaml *doc, enum weft_topo_full full, const struct raw_switch *raw)
 {
-	const struct field_value *first = raw->trim.line            ? &raw->trim
-					  : raw->trim_last_hop.line ? &raw->trim_last_hop
-								    : &raw->trim_size;
+	const struct weft_yaml_value *first = raw->trim.line            ? &raw->trim
+					      : raw->trim_last_hop.line ? &raw->trim_last_hop
+									: &raw->trim_size;
 
 	if (full == WEFT_FULL_TRIM || !first->line)
 		return true;
-	return document_fail(doc, first->line,
+	return weft_yaml_fail(doc, first->line,
 		first == &raw->trim        ? "switch.trim"
 		: first == &raw->trim_size ? "switch.trim_size"
 					   : "switch.trim_last_hop",
 		"nothing is trimmed where full is %s", full_words[full]);
 }
 
-bool switch_read(struct document *doc, struct weft_topo_shape *shape, yaml_node_t *node)
+bool switch_read(struct weft_yaml *doc, struct weft_topo_shape *shape, yaml_node_t *node)
 {
 	struct weft_topo_depths *depths = &shape->depths;
 	struct raw_switch raw = { .full = { .text = "trim" }, .marks = { .text = "all" } };
 
-	if (node && !document_fields(doc, node, "switch", fields, &raw))
+	if (node && !weft_yaml_fields(doc, node, "switch", fields, &raw))
 		return false;
 	shape->switch_queue_bytes = raw.queue.line ? (uint32_t)raw.queue.number : 1000000;
 	depths->queue_bytes = (uint32_t)raw.queue.number;

@@ -49,14 +49,14 @@ static const struct {
 	const struct suffix *suffixes;
 	const char *form;
 } units[] = {
-	[UNIT_COUNT] = { counts, "a whole number" },
-	[UNIT_SPEED] = { speeds, "a speed in bits, like 100Gb/s or 500Mb/s" },
-	[UNIT_TIME] = { times, "a time, like 600ns, 1.5us or 20ms" },
-	[UNIT_BYTES] = { bytes, "a size, like 512KB or 1MiB" },
-	[UNIT_BDP] = { shares, "a share of bandwidth x delay, like 0.8BDP" },
+	[WEFT_UNIT_COUNT] = { counts, "a whole number" },
+	[WEFT_UNIT_SPEED] = { speeds, "a speed in bits, like 100Gb/s or 500Mb/s" },
+	[WEFT_UNIT_TIME] = { times, "a time, like 600ns, 1.5us or 20ms" },
+	[WEFT_UNIT_BYTES] = { bytes, "a size, like 512KB or 1MiB" },
+	[WEFT_UNIT_BDP] = { shares, "a share of bandwidth x delay, like 0.8BDP" },
 };
 
-const char *unit_form(enum unit unit)
+const char *weft_unit_form(enum weft_unit unit)
 {
 	return units[unit].form;
 }
@@ -83,7 +83,7 @@ static const char *read_decimal(const char *text, uint64_t *value, uint64_t *sca
 	return seen_digit && text[-1] != '.' ? text : NULL;
 }
 
-bool unit_parse(enum unit unit, const char *text, uint64_t *value)
+bool weft_unit_parse(enum weft_unit unit, const char *text, uint64_t *value)
 {
 	uint64_t number, scale;
 	const char *rest = read_decimal(text, &number, &scale);

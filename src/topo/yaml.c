@@ -16,12 +16,13 @@
 
 #define FIELD_PATH_BYTES 96
 
-uint32_t node_line(const yaml_node_t *node)
+uint32_t weft_yaml_line(const yaml_node_t *node)
 {
 	return node ? (uint32_t)node->start_mark.line + 1 : 1;
 }
 
-bool document_fail(struct document *doc, uint32_t line, const char *field, const char *format, ...)
+bool weft_yaml_fail(
+	struct weft_yaml *doc, uint32_t line, const char *field, const char *format, ...)
 {
 	va_list args;
 	int n = snprintf(doc->error, doc->error_bytes, "%s:%" PRIu32 ": %s%s", doc->name,
@@ -35,101 +36,157 @@ bool document_fail(struct document *doc, uint32_t line, const char *field, const
 	return false;
 }
 
-bool document_scalar(struct document *doc, yaml_node_t *node, const char *field, const char **text)
+bool weft_yaml_scalar(
+	struct weft_yaml *doc, yaml_node_t *node, const char *field, const char **text)
 {
 	if (node->type != YAML_SCALAR_NODE)
-		return document_fail(doc, node_line(node), field, "a single value is wanted");
+		return weft_yaml_fail(doc, weft_yaml_line(node), field, "a single value is wanted");
 	*text = (const char *)node->data.scalar.value;
 	if (strlen(*text) != node->data.scalar.length)
-		return document_fail(doc, node_line(node), field, "contains a NUL character");
+		return weft_yaml_fail(doc, weft_yaml_line(node), field, "contains a NUL character");
 	return true;
 }
 
-static bool read_number(struct document *doc, yaml_node_t *node, const char *path,
-	const struct field *field, struct field_value *value)
+static bool read_number(struct weft_yaml *doc, yaml_node_t *node, const char *path,
+	const struct weft_yaml_field *field, struct weft_yaml_value *value)
 {
 	const char *text;
 
-	if (!document_scalar(doc, node, path, &text))
+	if (!weft_yaml_scalar(doc, node, path, &text))
 		return false;
-	if (!unit_parse(field->unit, text, &value->number))
-		return document_fail(
-			doc, node_line(node), path, "'%s' is not %s", text, unit_form(field->unit));
+	if (!weft_unit_parse(field->unit, text, &value->number))
+		return weft_yaml_fail(doc, weft_yaml_line(node), path, "'%s' is not %s", text,
+			weft_unit_form(field->unit));
 	if (value->number < field->min || value->number > field->max)
-		return document_fail(doc, node_line(node), path,
+		return weft_yaml_fail(doc, weft_yaml_line(node), path,
 			"'%s' is out of range, allowed: %" PRIu64 " to %" PRIu64 "%s", text,
 			field->min, field->max,
-			field->unit == UNIT_SPEED   ? " b/s"
-			: field->unit == UNIT_TIME  ? " ns"
-			: field->unit == UNIT_BYTES ? " B"
-						    : "");
+			field->unit == WEFT_UNIT_SPEED   ? " b/s"
+			: field->unit == WEFT_UNIT_TIME  ? " ns"
+			: field->unit == WEFT_UNIT_BYTES ? " B"
+							 : "");
 	return true;
 }
 
 static bool read_bool(
-	struct document *doc, yaml_node_t *node, const char *path, struct field_value *value)
+	struct weft_yaml *doc, yaml_node_t *node, const char *path, struct weft_yaml_value *value)
 {
 	const char *text;
 
-	if (!document_scalar(doc, node, path, &text))
+	if (!weft_yaml_scalar(doc, node, path, &text))
 		return false;
 	if (strcmp(text, "true") && strcmp(text, "false"))
-		return document_fail(doc, node_line(node), path,
+		return weft_yaml_fail(doc, weft_yaml_line(node), path,
 			"'%s' is not a truth value, allowed: true, false", text);
 	value->number = text[0] == 't';
 	return true;
 }
 
-static bool read_value(struct document *doc, yaml_node_t *node, const char *path,
-	const struct field *field, struct field_value *value)
+static bool read_value(struct weft_yaml *doc, yaml_node_t *node, const char *path,
+	const struct weft_yaml_field *field, struct weft_yaml_value *value)
 {
-	value->line = node_line(node);
+	value->line = weft_yaml_line(node);
 	value->node = node;
 	switch (field->kind) {
-	case FIELD_NUMBER:
+	case WEFT_FIELD_NUMBER:
 		return read_number(doc, node, path, field, value);
-	case FIELD_BOOL:
+	case WEFT_FIELD_BOOL:
 		return read_bool(doc, node, path, value);
-	case FIELD_TEXT:
-		return document_scalar(doc, node, path, &value->text);
-	case FIELD_NODE:
-	case FIELD_MAP:
+	case WEFT_FIELD_TEXT:
+		return weft_yaml_scalar(doc, node, path, &value->text);
+	case WEFT_FIELD_NODE:
+	case WEFT_FIELD_MAP:
 		return true;
 	}
 	return true;
 }
 
-static bool fail_unknown(
-	struct document *doc, yaml_node_t *node, const char *path, const struct field *fields)
+/* ---- words ---- */
+
+/* How many letters are wrong, missing, too many or swapped; at most WORD_BYTES of each count. */
+static unsigned distance(const char *left, const char *right)
 {
+	enum { WORD_BYTES = 31 };
+	unsigned rows[3][WORD_BYTES + 1], *before = rows[0], *last = rows[1], *now = rows[2];
+	size_t n = strlen(right);
+
+	n = n < WORD_BYTES ? n : WORD_BYTES;
+	for (unsigned k = 0; k <= n; k++)
+		last[k] = before[k] = k;
+	for (unsigned i = 1; i <= WORD_BYTES && left[i - 1]; i++) {
+		now[0] = i;
+		for (unsigned k = 1; k <= n; k++) {
+			unsigned best = last[k - 1] + (left[i - 1] != right[k - 1]);
+
+			best = WEFT_MIN(best, WEFT_MIN(last[k], now[k - 1]) + 1);
+			if (i > 1 && k > 1 && left[i - 1] == right[k - 2] &&
+				left[i - 2] == right[k - 1])
+				best = WEFT_MIN(best, before[k - 2] + 1);
+			now[k] = best;
+		}
+		unsigned *free = before;
+
+		before = last;
+		last = now;
+		now = free;
+	}
+	return last[n];
+}
+
+const char *weft_word_near(const char *text, const void *words, size_t n, size_t stride)
+{
+	const char *best = NULL;
+	size_t least = strlen(text) / 4 + 1; /* further away is another word */
+
+	for (size_t i = 0; i < n; i++) {
+		const char *word = *(const char *const *)((const char *)words + i * stride);
+		size_t far = distance(text, word);
+
+		if (far <= least && (far < least || !best)) {
+			least = far;
+			best = word;
+		}
+	}
+	return best;
+}
+
+static bool fail_unknown(struct weft_yaml *doc, yaml_node_t *node, const char *path,
+	const struct weft_yaml_field *fields)
+{
+	const char *text = (const char *)node->data.scalar.value;
 	char allowed[512] = "";
+	size_t n;
 
-	for (const struct field *f = fields; f->key; f++) {
-		size_t n = strlen(allowed);
-
+	for (const struct weft_yaml_field *f = fields; f->key; f++) {
+		n = strlen(allowed);
 		(void)snprintf(allowed + n, sizeof(allowed) - n, "%s%s", n ? ", " : "", f->key);
 	}
-	return document_fail(doc, node_line(node), path, "no such field, allowed: %s", allowed);
+	for (n = 0; fields[n].key;)
+		n++;
+	const char *meant = weft_word_near(text, fields, n, sizeof(*fields));
+
+	return weft_yaml_fail(doc, weft_yaml_line(node), path, "no such field%s%s%s allowed: %s",
+		meant ? ", did you mean '" : ",", meant ? meant : "", meant ? "'?" : "", allowed);
 }
 
 /* One level; nested maps are only noted. */
-static bool read_level(struct document *doc, yaml_node_t *map, const char *where,
-	const struct field *fields, void *values, yaml_node_t *nested[], size_t n_nested)
+static bool read_level(struct weft_yaml *doc, yaml_node_t *map, const char *where,
+	const struct weft_yaml_field *fields, void *values, yaml_node_t *nested[], size_t n_nested)
 {
 	uint64_t seen = 0;
 
 	if (map->type != YAML_MAPPING_NODE)
-		return document_fail(
-			doc, node_line(map), where, "a mapping (key: value) is wanted");
+		return weft_yaml_fail(
+			doc, weft_yaml_line(map), where, "a mapping (key: value) is wanted");
 	for (yaml_node_pair_t *pair = map->data.mapping.pairs.start;
 		pair < map->data.mapping.pairs.top; pair++) {
 		yaml_node_t *key = yaml_document_get_node(&doc->yaml, pair->key);
 		yaml_node_t *node = yaml_document_get_node(&doc->yaml, pair->value);
-		const struct field *f = fields;
+		const struct weft_yaml_field *f = fields;
 		char path[FIELD_PATH_BYTES];
 		const char *text;
 
-		if (!document_scalar(doc, key, where, &text))
+		if (!weft_yaml_scalar(doc, key, where, &text))
 			return false;
 		(void)snprintf(path, sizeof(path), "%s%s%.40s", where, *where ? "." : "", text);
 		while (f->key && strcmp(f->key, text))
@@ -138,13 +195,13 @@ static bool read_level(struct document *doc, yaml_node_t *map, const char *where
 			return fail_unknown(doc, key, path, fields);
 		size_t i = (size_t)(f - fields);
 
-		WEFT_ASSERT(i < 64 && (f->kind != FIELD_MAP || i < n_nested));
+		WEFT_ASSERT(i < 64 && (f->kind != WEFT_FIELD_MAP || i < n_nested));
 		if (seen >> i & 1)
-			return document_fail(doc, node_line(key), path, "given twice");
+			return weft_yaml_fail(doc, weft_yaml_line(key), path, "given twice");
 		seen |= UINT64_C(1) << i;
-		struct field_value *value = (struct field_value *)((char *)values + f->at);
+		struct weft_yaml_value *value = (struct weft_yaml_value *)((char *)values + f->at);
 
-		if (f->kind == FIELD_MAP)
+		if (f->kind == WEFT_FIELD_MAP)
 			nested[i] = node;
 		else if (!read_value(doc, node, path, f, value))
 			return false;
@@ -152,8 +209,8 @@ static bool read_level(struct document *doc, yaml_node_t *map, const char *where
 	return true;
 }
 
-bool document_fields(struct document *doc, yaml_node_t *map, const char *where,
-	const struct field *fields, void *values)
+bool weft_yaml_fields(struct weft_yaml *doc, yaml_node_t *map, const char *where,
+	const struct weft_yaml_field *fields, void *values)
 {
 	yaml_node_t *nested[32] = { NULL }, *deeper[1];
 

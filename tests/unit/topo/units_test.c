@@ -5,29 +5,29 @@
 TEST(unit_parse__reads_every_unit)
 {
 	static const struct {
-		enum unit unit;
+		enum weft_unit unit;
 		const char *text;
 		uint64_t want;
 	} rows[] = {
-		{ UNIT_COUNT, "0", 0 },
-		{ UNIT_COUNT, "131072", 131072 },
-		{ UNIT_SPEED, "1Gb/s", 1000000000 },
-		{ UNIT_SPEED, "1.5Gb/s", 1500000000 },
-		{ UNIT_SPEED, "100 Gb/s", 100000000000 },
-		{ UNIT_SPEED, "64kb/s", 64000 },
-		{ UNIT_SPEED, "1Tb/s", 1000000000000 },
-		{ UNIT_TIME, "600ns", 600 },
-		{ UNIT_TIME, "1.25us", 1250 },
-		{ UNIT_TIME, "2s", 2000000000 },
-		{ UNIT_BYTES, "512KB", 512000 },
-		{ UNIT_BYTES, "1MiB", 1048576 },
-		{ UNIT_BYTES, "9000B", 9000 },
+		{ WEFT_UNIT_COUNT, "0", 0 },
+		{ WEFT_UNIT_COUNT, "131072", 131072 },
+		{ WEFT_UNIT_SPEED, "1Gb/s", 1000000000 },
+		{ WEFT_UNIT_SPEED, "1.5Gb/s", 1500000000 },
+		{ WEFT_UNIT_SPEED, "100 Gb/s", 100000000000 },
+		{ WEFT_UNIT_SPEED, "64kb/s", 64000 },
+		{ WEFT_UNIT_SPEED, "1Tb/s", 1000000000000 },
+		{ WEFT_UNIT_TIME, "600ns", 600 },
+		{ WEFT_UNIT_TIME, "1.25us", 1250 },
+		{ WEFT_UNIT_TIME, "2s", 2000000000 },
+		{ WEFT_UNIT_BYTES, "512KB", 512000 },
+		{ WEFT_UNIT_BYTES, "1MiB", 1048576 },
+		{ WEFT_UNIT_BYTES, "9000B", 9000 },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint64_t got = 1;
 
-		CHECK(unit_parse(rows[i].unit, rows[i].text, &got));
+		CHECK(weft_unit_parse(rows[i].unit, rows[i].text, &got));
 		CHECK_EQ(got, rows[i].want);
 	}
 }
@@ -35,40 +35,40 @@ TEST(unit_parse__reads_every_unit)
 TEST(unit_parse__refuses_what_is_not_exact)
 {
 	static const struct {
-		enum unit unit;
+		enum weft_unit unit;
 		const char *text;
 	} rows[] = {
-		{ UNIT_COUNT, "" },
-		{ UNIT_COUNT, "-1" },
-		{ UNIT_COUNT, "1.5" },
-		{ UNIT_COUNT, "12x" },
-		{ UNIT_COUNT, "0x10" },
-		{ UNIT_SPEED, "100" },
-		{ UNIT_SPEED, "1GB/s" },
-		{ UNIT_SPEED, "1.Gb/s" },
-		{ UNIT_SPEED, ".Gb/s" },
-		{ UNIT_SPEED, "1gb/s" },
-		{ UNIT_TIME, "1.5ns" },
-		{ UNIT_TIME, "5" },
-		{ UNIT_TIME, "1..5us" },
-		{ UNIT_BYTES, "10kb" },
-		{ UNIT_COUNT, "99999999999999999999999" },
-		{ UNIT_SPEED, "99999999999999999Tb/s" },
+		{ WEFT_UNIT_COUNT, "" },
+		{ WEFT_UNIT_COUNT, "-1" },
+		{ WEFT_UNIT_COUNT, "1.5" },
+		{ WEFT_UNIT_COUNT, "12x" },
+		{ WEFT_UNIT_COUNT, "0x10" },
+		{ WEFT_UNIT_SPEED, "100" },
+		{ WEFT_UNIT_SPEED, "1GB/s" },
+		{ WEFT_UNIT_SPEED, "1.Gb/s" },
+		{ WEFT_UNIT_SPEED, ".Gb/s" },
+		{ WEFT_UNIT_SPEED, "1gb/s" },
+		{ WEFT_UNIT_TIME, "1.5ns" },
+		{ WEFT_UNIT_TIME, "5" },
+		{ WEFT_UNIT_TIME, "1..5us" },
+		{ WEFT_UNIT_BYTES, "10kb" },
+		{ WEFT_UNIT_COUNT, "99999999999999999999999" },
+		{ WEFT_UNIT_SPEED, "99999999999999999Tb/s" },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint64_t got;
 
-		if (unit_parse(rows[i].unit, rows[i].text, &got))
+		if (weft_unit_parse(rows[i].unit, rows[i].text, &got))
 			CHECK_FAIL("'%s' was taken for %" PRIu64, rows[i].text, got);
 	}
 }
 
 TEST(unit_form__names_an_example)
 {
-	CHECK(strstr(unit_form(UNIT_SPEED), "Gb/s"));
-	CHECK(strstr(unit_form(UNIT_TIME), "us"));
-	CHECK(strstr(unit_form(UNIT_BYTES), "KB"));
+	CHECK(strstr(weft_unit_form(WEFT_UNIT_SPEED), "Gb/s"));
+	CHECK(strstr(weft_unit_form(WEFT_UNIT_TIME), "us"));
+	CHECK(strstr(weft_unit_form(WEFT_UNIT_BYTES), "KB"));
 }
 
 TEST(unit_prefix__reads_a_32)

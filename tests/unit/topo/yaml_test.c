@@ -3,19 +3,20 @@
 #include "local.h"
 
 struct values {
-	struct field_value count, speed, flag, word, any;
+	struct weft_yaml_value count, speed, flag, word, any;
 };
 
-static const struct field inner[] = {
-	{ "speed", FIELD_NUMBER, UNIT_SPEED, 1000, 2000000, offsetof(struct values, speed), NULL },
+static const struct weft_yaml_field inner[] = {
+	{ "speed", WEFT_FIELD_NUMBER, WEFT_UNIT_SPEED, 1000, 2000000,
+		offsetof(struct values, speed), NULL },
 	{ 0 },
 };
-static const struct field outer[] = {
-	{ "count", FIELD_NUMBER, UNIT_COUNT, 1, 8, offsetof(struct values, count), NULL },
-	{ "flag", FIELD_BOOL, UNIT_COUNT, 0, 0, offsetof(struct values, flag), NULL },
-	{ "word", FIELD_TEXT, UNIT_COUNT, 0, 0, offsetof(struct values, word), NULL },
-	{ "any", FIELD_NODE, UNIT_COUNT, 0, 0, offsetof(struct values, any), NULL },
-	{ "links", FIELD_MAP, UNIT_COUNT, 0, 0, 0, inner },
+static const struct weft_yaml_field outer[] = {
+	{ "count", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 8, offsetof(struct values, count), NULL },
+	{ "flag", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, offsetof(struct values, flag), NULL },
+	{ "word", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, offsetof(struct values, word), NULL },
+	{ "any", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, offsetof(struct values, any), NULL },
+	{ "links", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, inner },
 	{ 0 },
 };
 
@@ -25,7 +26,7 @@ static char error[256];
 static bool read_text(const char *text, struct values *values, yaml_document_t *yaml)
 {
 	yaml_parser_t parser;
-	struct document doc = { .name = "f.yaml", .error = error, .error_bytes = sizeof(error) };
+	struct weft_yaml doc = { .name = "f.yaml", .error = error, .error_bytes = sizeof(error) };
 
 	error[0] = 0;
 	memset(values, 0, sizeof(*values));
@@ -33,12 +34,12 @@ static bool read_text(const char *text, struct values *values, yaml_document_t *
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, strlen(text));
 	REQUIRE(yaml_parser_load(&parser, &doc.yaml));
 	yaml_parser_delete(&parser);
-	bool ok = document_fields(&doc, yaml_document_get_root_node(&doc.yaml), "", outer, values);
+	bool ok = weft_yaml_fields(&doc, yaml_document_get_root_node(&doc.yaml), "", outer, values);
 	*yaml = doc.yaml;
 	return ok;
 }
 
-TEST(document_fields__fills_the_table)
+TEST(weft_yaml_fields__fills_the_table)
 {
 	struct values v;
 	yaml_document_t yaml;
@@ -55,13 +56,13 @@ TEST(document_fields__fills_the_table)
 	yaml_document_delete(&yaml);
 }
 
-TEST(document_fields__names_file_line_field_and_what_is_allowed)
+TEST(weft_yaml_fields__names_file_line_field_and_what_is_allowed)
 {
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
-		{ "count: 1\nconut: 2\n",
-			"f.yaml:2: conut: no such field, allowed: count, flag, word, any, links" },
+		{ "count: 1\nconut: 2\n", "f.yaml:2: conut: no such field, did you mean 'count'? "
+					  "allowed: count, flag, word, any, links" },
 		{ "count: 1\ncount: 2\n", "f.yaml:2: count: given twice" },
 		{ "count: 9\n", "f.yaml:1: count: '9' is out of range, allowed: 1 to 8" },
 		{ "\ncount: many\n", "f.yaml:2: count: 'many' is not a whole number" },
@@ -69,8 +70,8 @@ TEST(document_fields__names_file_line_field_and_what_is_allowed)
 		{ "flag: yes\n",
 			"f.yaml:1: flag: 'yes' is not a truth value, allowed: true, false" },
 		{ "links: 3\n", "f.yaml:1: links: a mapping (key: value) is wanted" },
-		{ "links:\n  sped: 1Mb/s\n",
-			"f.yaml:2: links.sped: no such field, allowed: speed" },
+		{ "links:\n  sped: 1Mb/s\n", "f.yaml:2: links.sped: no such field, did you mean "
+					     "'speed'? allowed: speed" },
 		{ "links: {speed: 1b/s}\n", "f.yaml:1: links.speed: '1b/s' is out of range, "
 					    "allowed: 1000 to 2000000 b/s" },
 		{ "- a\n", "f.yaml:1: a mapping (key: value) is wanted" },
@@ -89,10 +90,22 @@ TEST(document_fields__names_file_line_field_and_what_is_allowed)
 TEST(document_fail__never_writes_past_the_buffer)
 {
 	char small[12];
-	struct document doc = { .name = "a-long-name.yaml", .error = small, .error_bytes = 8 };
+	struct weft_yaml doc = { .name = "a-long-name.yaml", .error = small, .error_bytes = 8 };
 
 	memset(small, 'x', sizeof(small));
-	CHECK(!document_fail(&doc, 1, "field", "words %d", 1));
+	CHECK(!weft_yaml_fail(&doc, 1, "field", "words %d", 1));
 	CHECK_STR(small, "a-long-");
 	CHECK_EQ(small[8], 'x');
+}
+
+TEST(weft_word_near__finds_what_was_meant)
+{
+	static const char *const words[] = { "permutation", "incast", "ring" };
+	static const struct {
+		const char *text, *meant;
+	} rows[] = { { "incats", "incast" }, { "permutaton", "permutation" }, { "rnig", "ring" },
+		{ "incast", "incast" }, { "all-to-all", NULL }, { "", NULL } };
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK_STR(weft_word_near(rows[i].text, words, 3, sizeof(words[0])), rows[i].meant);
 }
