@@ -80,7 +80,15 @@ enum weft_sim_fault_kind {
 	WEFT_SIM_NODE_THAW,
 	WEFT_SIM_NODE_DOWN, /* a switch without power: frozen, and its links are down */
 	WEFT_SIM_NODE_UP,
+	WEFT_SIM_LINK_LOSS,    /* value: ppm of the frames that cross it and vanish; 0: none */
+	WEFT_SIM_LINK_CORRUPT, /* value: ppm that the receiver's ICRC will refuse; 0: none */
+	WEFT_SIM_HOST_PAUSE,   /* its NIC sends nothing and loses what comes, links stay up */
+	WEFT_SIM_HOST_RESUME,
+	WEFT_SIM_FAULTS
 };
+/* Added to the value of LOSS and CORRUPT: away from hosts only, to hosts only; none: both ways. */
+#define WEFT_SIM_UP (UINT64_C(1) << 32)
+#define WEFT_SIM_DOWN (UINT64_C(1) << 33)
 struct weft_sim_fault {
 	uint64_t at_ps; /* after WEFT_SIM_START_PS */
 	uint8_t kind;   /* enum weft_sim_fault_kind */
@@ -111,6 +119,7 @@ struct weft_sim_totals {
 	uint64_t lost;    /* frames that switches and cut cables dropped */
 	uint64_t trimmed; /* frames cut by switches */
 	uint64_t marked;  /* frames marked by switches */
+	uint64_t corrupt; /* of those lost: frames that a receiver's ICRC refused */
 	uint32_t flows_done, flows_failed;
 	uint64_t digest;      /* of every delivery, host by host: when, what */
 	uint64_t packets_max; /* packets that existed at the same time, upper bound */
@@ -141,6 +150,35 @@ uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host);
 void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum);
 /* Walks every invariant of every endpoint and switch; aborts on a broken one. */
 void weft_sim_check(const struct weft_sim *sim);
+
+/*
+ * ---- eyes: how things stand between two runs ----
+ *
+ * weft_sim_run() to the next moment, then look; nothing runs meanwhile, so that what is seen is the
+ * same for any number of threads, and who does not look pays nothing.  All counts only grow.
+ */
+enum { WEFT_SIM_TIERS = 3 }; /* up from a T0, down from a T1, down from a T0 */
+
+struct weft_sim_tier {              /* of all ports of one kind in one plane */
+	uint64_t waiting_bytes;     /* now, all ports together */
+	uint32_t waiting_max_bytes; /* now, at the port where most waits */
+};
+/* Walks all ports of a plane: some 10 ns each. */
+void weft_sim_queues(
+	const struct weft_sim *sim, uint32_t plane, struct weft_sim_tier tiers[WEFT_SIM_TIERS]);
+/* Frames trimmed (marked, dropped) by the switches of one plane, below and above. */
+struct weft_sim_plane {
+	uint64_t trimmed[2], marked[2], dropped[2]; /* by T0s, by T1s */
+};
+void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_plane *counts);
+/* The counters of one host's endpoint. */
+const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host);
+/*
+ * Path index of a flow, at its sender: false past the last one.  Flows whose QP never opened have
+ * none.
+ */
+bool weft_sim_flow_path(
+	const struct weft_sim *sim, uint32_t flow, uint32_t index, struct weft_path_info *info);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,10 @@
  * because the port at its end is down when it arrives.  A switch that loses power is frozen, and
  * all its cables are pulled.  So nodes never need to know of each other, and a lane looks only
  * through the actions of its window.
+ *
+ * A gray cable loses or spoils a share of what it carries, one way or both: dice are thrown where a
+ * frame arrives, by a generator per port, so that neither threads nor other cables show in it.  What
+ * is spoilt goes on as far as its receiver, whose ICRC refuses it; switches look at headers only.
  */
 #include "local.h"
 
@@ -67,6 +71,78 @@ static void add_links(struct weft_sim *sim, const struct weft_sim_fault *fault, 
 	}
 }
 
+static void add_gray(struct weft_sim *sim, const struct weft_sim_fault *fault)
+{
+	struct weft_link l = weft_topo_link(sim->config.topo, fault->where);
+	enum action_kind kind = fault->kind == WEFT_SIM_LINK_LOSS ? PORT_LOSS : PORT_CORRUPT;
+
+	/* What goes up arrives at the upper end, [1]. */
+	for (unsigned end = 0; end < 2 && l.cabled; end++) {
+		if (fault->value & (end ? WEFT_SIM_DOWN : WEFT_SIM_UP))
+			continue;
+		add(sim, fault, l.node[end], l.port[end], kind);
+		sim->grays[sim->n_grays++] =
+			(struct gray){ .node = l.node[end], .port = (uint16_t)l.port[end] };
+	}
+}
+
+static int by_place(const void *left, const void *right)
+{
+	const struct gray *a = left, *b = right;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->port < b->port ? -1 : a->port > b->port;
+}
+
+/* Sorted, each port once. */
+static void sort_grays(struct weft_sim *sim)
+{
+	uint32_t n = 0;
+
+	qsort(sim->grays, sim->n_grays, sizeof(*sim->grays), by_place);
+	for (uint32_t i = 0; i < sim->n_grays; i++) {
+		if (!n || by_place(&sim->grays[n - 1], &sim->grays[i]))
+			sim->grays[n++] = sim->grays[i];
+	}
+	sim->n_grays = n;
+	for (uint32_t i = 0; i < n; i++)
+		weft_rng_seed(&sim->grays[i].rng, sim->config.seed * UINT64_C(0x9e3779b97f4a7c15) +
+							  ((uint64_t)sim->grays[i].node << 16) +
+							  sim->grays[i].port);
+}
+
+static struct gray *gray_find(const struct weft_sim *sim, uint32_t node, uint32_t port)
+{
+	struct gray key = { .node = node, .port = (uint16_t)port };
+
+	return bsearch(&key, sim->grays, sim->n_grays, sizeof(key), by_place);
+}
+
+bool fault_gray(const struct lane *lane, uint32_t node, uint32_t port, struct weft_frame *frame)
+{
+	struct gray *gray = gray_find(lane->sim, node, port);
+
+	if (!gray)
+		return true;
+	if (gray->loss_ppm && weft_rng_chance(&gray->rng, gray->loss_ppm, 1000000))
+		return false;
+	if (gray->corrupt_ppm && weft_rng_chance(&gray->rng, gray->corrupt_ppm, 1000000))
+		frame->flags |= FRAME_CORRUPT;
+	return true;
+}
+
+static void set_gray(const struct lane *lane, uint32_t node, const struct action *action)
+{
+	struct gray *gray = gray_find(lane->sim, node, action->port);
+
+	WEFT_ASSERT(gray);
+	if (action->kind == PORT_LOSS)
+		gray->loss_ppm = (uint32_t)action->value;
+	else
+		gray->corrupt_ppm = (uint32_t)action->value;
+}
+
 static int by_time(const void *left, const void *right)
 {
 	const struct action *a = left, *b = right;
@@ -79,13 +155,19 @@ static int by_time(const void *left, const void *right)
 /* What is wrong with it; NULL: nothing. */
 static const char *judge(const struct weft_sim *sim, const struct weft_sim_fault *fault)
 {
-	bool is_link = fault->kind <= WEFT_SIM_LINK_RATE;
+	bool is_gray = fault->kind == WEFT_SIM_LINK_LOSS || fault->kind == WEFT_SIM_LINK_CORRUPT;
+	bool is_link = fault->kind <= WEFT_SIM_LINK_RATE || is_gray;
+	bool is_host = fault->kind == WEFT_SIM_HOST_PAUSE || fault->kind == WEFT_SIM_HOST_RESUME;
 
-	if (fault->kind > WEFT_SIM_NODE_UP)
+	if (fault->kind >= WEFT_SIM_FAULTS)
 		return "no such kind of fault";
 	if (fault->where >= (is_link ? sim->shape.links : sim->shape.nodes))
 		return is_link ? "no such link" : "no such node";
-	if (!is_link && fault->where < sim->shape.hosts)
+	if (is_host && fault->where >= sim->shape.hosts)
+		return "a switch; only hosts pause";
+	if (is_gray && (fault->value & ~(WEFT_SIM_UP | WEFT_SIM_DOWN)) > 1000000)
+		return "more than 1000000 ppm";
+	if (!is_link && !is_host && fault->where < sim->shape.hosts)
 		return "a host; only switches freeze and lose power";
 	if (fault->kind == WEFT_SIM_LINK_RATE && fault->value < 1000000)
 		return "a rate below 1 Mb/s";
@@ -123,13 +205,22 @@ bool fault_expand(struct weft_sim *sim, const struct weft_sim_fault faults[], ui
 			add_links(sim, f, f->where, PORT_UP);
 			break;
 		case WEFT_SIM_NODE_FREEZE:
+		case WEFT_SIM_HOST_PAUSE:
 			add(sim, f, f->where, 0, FREEZE);
 			break;
 		case WEFT_SIM_NODE_THAW:
+		case WEFT_SIM_HOST_RESUME:
 			add(sim, f, f->where, 0, THAW);
+			break;
+		case WEFT_SIM_LINK_LOSS:
+		case WEFT_SIM_LINK_CORRUPT:
+			add_gray(sim, f);
+			break;
+		case WEFT_SIM_FAULTS:
 			break;
 		}
 	}
+	sort_grays(sim);
 	qsort(sim->actions, sim->n_actions, sizeof(*sim->actions), by_time);
 	return true;
 }
@@ -156,15 +247,32 @@ void fault_host(struct lane *lane, uint32_t index, const struct action *action)
 	uint64_t place = (uint64_t)index * sim->shape.planes + action->port;
 	uint32_t bit = 1u << action->port;
 
-	if (action->kind == PORT_RATE) {
+	switch ((enum action_kind)action->kind) {
+	case PORT_RATE:
 		sim->host_lines[place] =
 			(uint16_t)action->value; /* a line's number: see add_link() */
 		return;
+	case PORT_LOSS:
+	case PORT_CORRUPT:
+		host->ports_gray |= (uint16_t)bit;
+		set_gray(lane, index, action);
+		return;
+	case FREEZE:
+	case THAW:
+		host->is_paused = action->kind == FREEZE;
+		host->wake_ps = host->is_paused ? WEFT_NEVER : action->at_ps;
+		return;
+	case PORT_UP:
+		host->ports_up |= (uint16_t)bit;
+		break;
+	case PORT_DOWN:
+		host->ports_up &= (uint16_t)~bit;
+		break;
 	}
-	host->ports_up = action->kind == PORT_UP ? host->ports_up | bit : host->ports_up & ~bit;
 	WEFT_ASSERT(!weft_port_mark(
 		host->ep, action->port, action->kind == PORT_UP, action->at_ps / 1000));
-	host->wake_ps = action->at_ps; /* it has something to say about that */
+	if (!host->is_paused)
+		host->wake_ps = action->at_ps; /* it has something to say about that */
 }
 
 void fault_switch(struct lane *lane, uint32_t index, const struct action *action)
@@ -185,6 +293,11 @@ void fault_switch(struct lane *lane, uint32_t index, const struct action *action
 		break;
 	case PORT_RATE:
 		weft_switch_port_rate(node->sw, action->port, action->value);
+		break;
+	case PORT_LOSS:
+	case PORT_CORRUPT:
+		node->any_gray = true;
+		set_gray(lane, index, action);
 		break;
 	case FREEZE:
 		weft_switch_freeze(node->sw, true, action->at_ps);

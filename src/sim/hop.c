@@ -48,6 +48,13 @@ static void arrive(struct lane *lane, struct switch_node *node, const struct wef
 		lose(lane, arrived);
 		return;
 	}
+	if (WEFT_UNLIKELY(node->any_gray) &&
+		!fault_gray(lane,
+			(uint32_t)(node - lane->sim->switches) + lane->sim->shape.hosts,
+			frame.in_port, &frame)) {
+		lose(lane, arrived);
+		return;
+	}
 	if (WEFT_UNLIKELY(weft_switch_route(node->sw, &frame, &port))) {
 		lose(lane, arrived);
 		return;

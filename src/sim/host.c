@@ -157,6 +157,24 @@ static void finish(struct run *r, uint64_t now_ps)
 	}
 }
 
+/* What comes by this frame is taken in. */
+static bool is_well(struct run *r, const struct weft_frame *frame)
+{
+	struct host *host = r->host;
+	uint32_t port = frame->in_port;
+	struct weft_frame copy;
+
+	if (WEFT_LIKELY((host->ports_up & ~host->ports_gray) >> port & 1 && !host->is_paused &&
+			!(frame->flags & FRAME_CORRUPT)))
+		return true;
+	copy = *frame;
+	if (!(host->ports_up >> port & 1) || host->is_paused ||
+		!fault_gray(r->lane, r->index, port, &copy))
+		return false;
+	r->lane->corrupt += copy.flags & FRAME_CORRUPT ? 1 : 0;
+	return !(copy.flags & FRAME_CORRUPT);
+}
+
 static void deliver(struct run *r, const struct weft_frame *frame, uint64_t now_ps)
 {
 	struct weft_sim *sim = r->sim;
@@ -165,7 +183,7 @@ static void deliver(struct run *r, const struct weft_frame *frame, uint64_t now_
 	struct weft_pkt *pkt = &sim->slab.pkts[slot];
 	struct weft_place place;
 
-	if (WEFT_LIKELY(host->ports_up >> frame->in_port & 1)) {
+	if (WEFT_LIKELY(is_well(r, frame))) {
 		pkt->mark = frame->mark;
 		pkt->port = (uint8_t)frame->in_port;
 		r->answered |= !weft_op_is_write(pkt->op);
@@ -210,7 +228,7 @@ static uint64_t next_start_ps(const struct run *r)
 {
 	const struct host *host = r->host;
 
-	if (host->next_flow == host->end_flow)
+	if (host->next_flow == host->end_flow || host->is_paused)
 		return WEFT_NEVER;
 	return r->sim->flows[r->sim->starts[host->next_flow]].start_ps + WEFT_SIM_START_PS;
 }
@@ -265,6 +283,8 @@ void host_run(struct lane *lane, uint32_t index)
 		}
 		for (; i < lane->n_frames && mail_ps(lane, i) == now_ps; i++)
 			deliver(&r, mail_frame(lane, i), now_ps);
+		if (WEFT_UNLIKELY(host->is_paused))
+			continue;
 		start_flows(&r, now_ps);
 		emit(&r, now_ps);
 		if (r.answered)

@@ -122,15 +122,16 @@ struct host {
 	uint32_t next_flow, end_flow; /* of sim->starts: what it has still to post */
 	uint32_t wheel_next, wheel_prev;
 	uint64_t wheel_window; /* WEFT_NEVER: it stands in no list */
-	uint32_t wheel_slot;
-	uint32_t ports_up;
+	uint16_t wheel_slot;
+	uint16_t is_paused;
+	uint16_t ports_up, ports_gray; /* bit n: port n; gray: see struct gray */
 	uint16_t t0, downlink;
 	uint32_t flows_open; /* posted and not done */
 };
 _Static_assert(sizeof(struct host) == 64, "a hundred thousand of these");
 
 /* One thing that happens to one node. */
-enum action_kind { PORT_DOWN, PORT_UP, PORT_RATE, FREEZE, THAW };
+enum action_kind { PORT_DOWN, PORT_UP, PORT_RATE, PORT_LOSS, PORT_CORRUPT, FREEZE, THAW };
 struct action {
 	uint64_t at_ps;
 	uint64_t value;
@@ -138,6 +139,15 @@ struct action {
 	uint16_t port;
 	uint8_t kind;
 };
+
+/* A port at which not all that comes is well; sorted by node and port, and each its own dice. */
+struct gray {
+	uint32_t node;
+	uint16_t port;
+	uint32_t loss_ppm, corrupt_ppm;
+	struct weft_rng rng;
+};
+#define FRAME_CORRUPT 0x80u /* of weft_frame.flags, next to enum weft_frame_flag: ours */
 
 struct wheel {
 	uint32_t *lists; /* [level][slot]: first host; NONE */
@@ -153,7 +163,7 @@ struct switch_node {
 	uint64_t *down;       /* ports whose cable is out */
 	uint32_t ports;
 	uint16_t words; /* of busy and down */
-	bool any_down;
+	bool any_down, any_gray;
 };
 
 struct lane {
@@ -179,7 +189,7 @@ struct lane {
 	uint32_t n_frames, frames_max;
 
 	/* results */
-	uint64_t packet_hops, lost;
+	uint64_t packet_hops, lost, corrupt;
 	uint32_t flows_done, flows_failed;
 
 	/* what the others see, by parity of the window's turn */
@@ -224,6 +234,8 @@ struct weft_sim {
 		uint32_t qpn, set, rkey;
 	} * flow_ends;
 	struct action *actions;
+	struct gray *grays;
+	uint32_t n_grays;
 
 	uint8_t *blocks, *switch_blocks;
 	uint64_t *block_of; /* [host]: where its endpoint's begins */
@@ -306,6 +318,8 @@ bool fault_expand(struct weft_sim *sim, const struct weft_sim_fault faults[], ui
 	char *error, size_t error_bytes);
 uint32_t fault_count(
 	const struct weft_topo *topo, const struct weft_sim_fault faults[], uint32_t n);
+/* Throws the dice for a frame that comes in by a gray port; false: it is lost. */
+bool fault_gray(const struct lane *lane, uint32_t node, uint32_t port, struct weft_frame *frame);
 /* Next action of this node in this window from *at on; NULL: none. */
 const struct action *fault_next(const struct lane *lane, uint32_t node, uint32_t *at);
 

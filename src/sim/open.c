@@ -57,8 +57,9 @@ static bool take_flows(struct weft_sim *sim, uint32_t n_actions)
 	sim->ends_of = take(sim, sim->shape.hosts + 1, sizeof(*sim->ends_of));
 	sim->flow_ends = take(sim, 2 * n, sizeof(*sim->flow_ends));
 	sim->actions = take(sim, n_actions, sizeof(*sim->actions));
+	sim->grays = take(sim, n_actions, sizeof(*sim->grays));
 	return sim->flows && sim->flow_ps && sim->starts && sim->ends && sim->ends_of &&
-	       sim->flow_ends && sim->actions;
+	       sim->flow_ends && sim->actions && sim->grays;
 }
 
 static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
@@ -305,7 +306,7 @@ static void open_host(struct lane *lane, uint32_t index)
 		host->ep, 0, REGION_BASE, UINT32_MAX, 0, WEFT_ACCESS_REMOTE_WRITE, 99, &rkey));
 	host->t0 = (uint16_t)(index / sim->shape.hosts_per_t0);
 	host->downlink = (uint16_t)(index % sim->shape.hosts_per_t0);
-	host->ports_up = (uint32_t)((UINT64_C(1) << sim->shape.planes) - 1);
+	host->ports_up = (uint16_t)((UINT64_C(1) << sim->shape.planes) - 1);
 	host->wake_ps = host->wheel_window = WEFT_NEVER;
 	for (uint32_t i = first; i < end; i++) {
 		open_end(sim, sim->ends[i]);

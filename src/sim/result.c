@@ -28,6 +28,7 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 
 		totals->packet_hops += lane->packet_hops;
 		totals->lost += lane->lost;
+		totals->corrupt += lane->corrupt;
 		totals->flows_done += lane->flows_done;
 		totals->flows_failed += lane->flows_failed;
 	}

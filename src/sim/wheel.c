@@ -37,7 +37,7 @@ static void link_host(struct wheel *wheel, struct host hosts[], uint32_t host)
 
 	hosts[host].wheel_next = first;
 	hosts[host].wheel_prev = NONE;
-	hosts[host].wheel_slot = slot;
+	hosts[host].wheel_slot = (uint16_t)slot;
 	if (first != NONE)
 		hosts[first].wheel_prev = host;
 	wheel->lists[slot] = host;

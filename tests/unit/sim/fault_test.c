@@ -19,6 +19,8 @@ TEST(fault_expand__says_what_is_wrong)
 		{ { 0, WEFT_SIM_NODE_DOWN, 24, 0 }, "fault 1: 24: no such node" },
 		{ { 0, WEFT_SIM_NODE_FREEZE, 15, 0 },
 			"fault 1: 15: a host; only switches freeze and lose power" },
+		{ { 0, WEFT_SIM_HOST_PAUSE, 16, 0 }, "fault 1: 16: a switch; only hosts pause" },
+		{ { 0, WEFT_SIM_LINK_LOSS, 3, 1000001 }, "fault 1: 3: more than 1000000 ppm" },
 	};
 
 	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
@@ -123,5 +125,79 @@ TEST(fault_host__slows_a_link_down)
 	/* 100 packets, four times as long. */
 	CHECK(weft_sim_flow_ps(s.sim, 0) > 100 * 4262 * UINT64_C(80));
 	CHECK(weft_sim_flow_ps(s.sim, 0) < 100 * 4262 * UINT64_C(80) + 10000000);
+	small_close(&s);
+}
+
+/* One flow over one cable: of n packets that go up it loses as many as the dice say. */
+TEST(fault_gray__loses_one_way_only)
+{
+	for (uint64_t way = WEFT_SIM_UP; way <= WEFT_SIM_DOWN; way <<= 1) {
+		struct small s = small_make(SMALL_ONE);
+		uint32_t link = weft_topo_link_find(s.topo, "h0.p0");
+
+		s.flows[s.n++] =
+			(struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 4096000 };
+		add(&s, 0, WEFT_SIM_LINK_LOSS, link, 20000 | way);
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 1);
+		/* 1000 packets up, some 250 answers down. */
+		CHECK(s.totals.lost >= (way == WEFT_SIM_UP ? 5 : 1));
+		CHECK(s.totals.lost < 60);
+		CHECK((s.counters.tx_rtx_pkts > 4) == (way == WEFT_SIM_UP));
+		CHECK_EQ(s.totals.corrupt, 0);
+		small_close(&s);
+	}
+}
+
+TEST(fault_gray__is_the_same_for_two_threads)
+{
+	uint64_t digests[2];
+
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		struct small s = small_make(SMALL_ONE);
+
+		s.config.threads = threads;
+		small_permute(&s, 400000);
+		add(&s, 3, WEFT_SIM_LINK_LOSS, weft_topo_link_find(s.topo, "p0.t0-1:t1-2"), 100000);
+		add(&s, 9, WEFT_SIM_LINK_CORRUPT, weft_topo_link_find(s.topo, "p0.t0-2:t1-1"),
+			50000);
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 16);
+		CHECK(s.totals.corrupt > 0 && s.totals.corrupt < s.totals.lost);
+		digests[threads - 1] = s.totals.digest;
+		small_close(&s);
+	}
+	CHECK_EQ(digests[0], digests[1]);
+}
+
+/* All that a core cable spoils is refused by receivers, not by the switches on the way. */
+TEST(fault_gray__spoils_what_only_receivers_see)
+{
+	struct small s = small_make(SMALL_ONE);
+
+	small_permute(&s, 400000);
+	add(&s, 0, WEFT_SIM_LINK_CORRUPT, weft_topo_link_find(s.topo, "p0.t0-1:t1-2"), 200000);
+	small_run(&s);
+	CHECK_EQ(s.totals.flows_done, 16);
+	CHECK(s.totals.corrupt > 10);
+	CHECK_EQ(s.totals.corrupt, s.totals.lost);
+	small_close(&s);
+}
+
+TEST(fault_host__pauses_and_goes_on)
+{
+	struct small s = small_make(SMALL_ONE);
+
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 1000000 };
+	s.flows[s.n++] = (struct weft_sim_flow){
+		.src = 0, .dst = 14, .len_bytes = 4096, .start_ps = 20000000
+	};
+	add(&s, 10, WEFT_SIM_HOST_PAUSE, 0, 0);
+	add(&s, 60, WEFT_SIM_HOST_RESUME, 0, 0);
+	small_run(&s);
+	CHECK_EQ(s.totals.flows_done, 2);
+	CHECK(s.totals.lost > 0);                     /* answers */
+	CHECK(weft_sim_flow_ps(s.sim, 0) > 60000000); /* 30 us without */
+	CHECK(weft_sim_flow_ps(s.sim, 1) > 40000000); /* posted when it goes on */
 	small_close(&s);
 }

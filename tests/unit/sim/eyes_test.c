@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "small.h"
+
+/* Fifteen to one: what waits, waits above the receiver, and what is cut is cut there. */
+static void crowd(struct small *s)
+{
+	for (uint32_t i = 1; i < 16; i++)
+		s->flows[s->n++] =
+			(struct weft_sim_flow){ .src = i, .dst = 0, .len_bytes = 500000 };
+	small_open(s);
+	weft_sim_run(s->sim, 20000000, NULL, NULL);
+}
+
+TEST(weft_sim_queues__shows_where_an_incast_waits)
+{
+	struct small s = small_make(SMALL_ONE);
+	struct weft_sim_tier tiers[WEFT_SIM_TIERS];
+
+	crowd(&s);
+	weft_sim_queues(s.sim, 0, tiers);
+	CHECK(tiers[2].waiting_max_bytes > 100000);
+	CHECK_EQ(tiers[2].waiting_bytes, tiers[2].waiting_max_bytes); /* one port only */
+	CHECK(tiers[0].waiting_bytes < tiers[2].waiting_bytes);
+	small_close(&s);
+}
+
+TEST(weft_sim_plane__adds_up_to_the_totals)
+{
+	struct small s = small_make(SMALL_ONE);
+	struct weft_sim_plane counts;
+	struct weft_sim_totals totals;
+
+	crowd(&s);
+	weft_sim_plane(s.sim, 0, &counts);
+	weft_sim_totals(s.sim, &totals);
+	CHECK(totals.trimmed > 0);
+	CHECK_EQ(counts.trimmed[0] + counts.trimmed[1], totals.trimmed);
+	CHECK_EQ(counts.marked[0] + counts.marked[1], totals.marked);
+	small_close(&s);
+}
+
+TEST(weft_sim_flow_path__shows_all_paths_of_the_sender)
+{
+	struct small s = small_make(SMALL_ONE);
+	struct weft_path_info info;
+	uint32_t sent = 0;
+
+	crowd(&s);
+	for (uint32_t i = 0; i < 4; i++) {
+		REQUIRE(weft_sim_flow_path(s.sim, 10, i, &info));
+		sent += info.sent;
+	}
+	CHECK(!weft_sim_flow_path(s.sim, 10, 4, &info));
+	CHECK_EQ(sent, weft_sim_host_counters(s.sim, 11)->tx_data_pkts);
+	small_close(&s);
+}
+
+/* Looking changes nothing, and a run in steps is the same run. */
+TEST(weft_sim_run__is_the_same_in_steps)
+{
+	struct small s = small_make(SMALL_FOUR), steps = small_make(SMALL_FOUR);
+	struct weft_sim_tier tiers[WEFT_SIM_TIERS];
+
+	small_permute(&s, 500000);
+	small_permute(&steps, 500000);
+	small_run(&s);
+	small_open(&steps);
+	for (uint64_t ps = 0; ps < 200000000; ps += 1500000) {
+		weft_sim_run(steps.sim, ps, NULL, NULL);
+		weft_sim_queues(steps.sim, 3, tiers);
+	}
+	small_run(&steps);
+	CHECK_EQ(steps.totals.digest, s.totals.digest);
+	CHECK_EQ(small_last_ps(&steps), small_last_ps(&s));
+	small_close(&steps);
+	small_close(&s);
+}
