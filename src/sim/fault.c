@@ -7,9 +7,9 @@
  * all its cables are pulled.  So nodes never need to know of each other, and a lane looks only
  * through the actions of its window.
  *
- * A gray cable loses or spoils a share of what it carries, one way or both: dice are thrown where a
- * frame arrives, by a generator per port, so that neither threads nor other cables show in it.  What
- * is spoilt goes on as far as its receiver, whose ICRC refuses it; switches look at headers only.
+ * A gray cable loses or spoils a share of what it carries, one way or both.  Dice are thrown where
+ * a frame arrives, by a generator per port, so that neither threads nor other cables show in it.
+ * What is spoilt goes on as far as its receiver, whose ICRC refuses it; switches read headers only.
  */
 #include "local.h"
 
