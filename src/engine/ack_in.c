@@ -44,16 +44,21 @@ static void learn_rtt(struct weft_qp *qp, uint32_t rtt_ns)
 
 /*
  * The echoed stamp holds the receiver's service time; our record has the range that 16 bits of
- * 128 ns lack.  Only a packet that was sent once gives a sample (Karn).
+ * 128 ns lack.  Of a packet that was sent more than once it says which copy was meant, so that
+ * Karn's rule is not needed: in an incast all that a sender has out may be repeats, and congestion
+ * control moves by samples alone.
  */
 static uint32_t sample_rtt(const struct sent_rec *rec, uint16_t ts, uint64_t now)
 {
 	uint64_t age_ns = age16_ns(now, rec->sent16);
 	uint32_t echo_ns = (uint16_t)((uint16_t)(now / WEFT_TS_UNIT_NS) - ts) * WEFT_TS_UNIT_NS;
 
-	if (rec->sends != 1 || age_ns > UINT32_MAX)
+	bool fits = age_ns < UINT64_C(60000) * WEFT_TS_UNIT_NS &&
+		    echo_ns <= age_ns + WEFT_TS_UNIT_NS;
+
+	if ((rec->sends != 1 && !fits) || age_ns > UINT32_MAX)
 		return 0;
-	if (age_ns < (UINT64_C(60000) * WEFT_TS_UNIT_NS) && echo_ns <= age_ns + WEFT_TS_UNIT_NS)
+	if (fits)
 		age_ns = echo_ns;
 	return (uint32_t)WEFT_MAX(age_ns, (uint64_t)1);
 }
@@ -124,7 +129,7 @@ static uint32_t hear_trigger(struct weft_qp *qp, const struct weft_pkt_sack *s, 
 	else if (s->m == WEFT_M_ALWAYS_SKIP)
 		path_retire(ep, qp->set, path, false, now);
 	else if (set->path[path].state == WEFT_PATH_GOOD)
-		set->plane[set->path[path].plane].reply = (uint16_t)path;
+		pathset_alive(set, path);
 	return rtt_ns;
 }
 

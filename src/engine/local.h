@@ -30,6 +30,7 @@ enum {
 	FIFO_SLACK_PKTS = 1,  /* protocol.md 4.3 (a) */
 	PLANE_DEAD_LOSSES = 4, /* losses in a row, nothing acknowledged between: plane suspect */
 	PATH_DEAD_LOSSES = 3, /* the same for one path: it goes even at the floor */
+	REPLIES = 4,          /* paths of a plane that answers go by; power of two */
 	RCVD_MASK = 0xffffff,
 };
 
@@ -184,9 +185,11 @@ struct plane {
 	uint16_t active;       /* order[first .. first + active) is sprayed over */
 	uint16_t target;       /* as many as that should be */
 	uint16_t left;         /* of the current pass; the next one is active - left from first */
-	uint16_t reply;        /* path for answers: PATH_NONE if there is none */
 	uint32_t loss16;       /* when the last lost packet was sent */
 	uint16_t losses;       /* in a row, nothing sent between them has arrived */
+	uint16_t reply[REPLIES]; /* for answers: last known to be alive, or PATH_NONE */
+	uint16_t reply_turn;   /* answers sent */
+	uint8_t reply_newest;
 	uint64_t probed_ns;    /* last probe of a bad path */
 	uint64_t alive_ns;     /* last probe that was answered */
 };
@@ -210,7 +213,7 @@ struct pathset {
 	uint8_t tell_tries;
 	bool telling;
 	uint64_t tell_ns;
-	uint32_t rng; /* of the rotation alone: cheap, and not shared between sets */
+	uint32_t rng; /* cheap, and not shared between sets */
 	struct path *path;
 	uint16_t *order;
 	struct plane *plane; /* one per port of the endpoint */
@@ -411,6 +414,8 @@ uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32
 			   uint16_t picks[], uint32_t n);
 uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t port,
 		       uint32_t ports);
+void pathset_alive(struct pathset *set, uint32_t path);
+void pathset_not_alive(struct pathset *set, uint32_t path);
 bool pathset_has_port(const struct weft_endpoint *ep, const struct pathset *set, uint32_t ports);
 bool pathset_is_active(const struct pathset *set, uint32_t path);
 uint32_t pathset_find(const struct pathset *set, uint32_t ev);

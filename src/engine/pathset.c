@@ -6,8 +6,9 @@
  *
  * Planes take turns, so that each carries the same share whatever its paths are doing
  * (protocol.md 3.1: otherwise a receiver sees incast that nobody meant).  Within a plane the
- * active paths are drawn without replacement, shuffled anew in every pass: the k-th draw swaps
- * a random one of the remaining into place k, one random number per packet, no shuffle pause.
+ * active paths go round in an order that was drawn when the set was opened.  A new order for each
+ * pass (UEC's rule; MRC leaves it open, 9.3.1) lets what two passes put on one link meet, and at
+ * full load queues never get rid of it: docs/decisions/014-one-order-per-set.md has the figures.
  * A marked path (SKIP) loses exactly one turn; at most one is forgiven per packet (11.2.2).
  *
  * order[] holds each plane's paths, active ones first.  Where a path stands in it is looked up
@@ -68,16 +69,12 @@ static inline uint32_t next_plane(uint32_t mask, uint32_t turn)
 	return lowest_bit(above ? above : mask);
 }
 
-/* The next path of this pass: a random one of those that have not had their turn. */
-static inline uint32_t draw(const struct pathset *set, struct plane *plane, uint32_t random)
+/* The next path of this pass. */
+static inline uint32_t draw(const struct pathset *set, struct plane *plane)
 {
 	uint32_t left = plane->left;
-	uint16_t *place = &set->order[plane->first + plane->active - left];
-	uint16_t *other = place + scale(random, left);
-	uint16_t path = *other;
+	uint16_t path = set->order[plane->first + plane->active - left];
 
-	*other = *place;
-	*place = path;
 	plane->left = left > 1 ? (uint16_t)(left - 1) : plane->active;
 	return path;
 }
@@ -99,8 +96,7 @@ static uint32_t pick_other(struct weft_endpoint *ep, struct pathset *set, struct
 			forgiven = true;
 		}
 		choice = index;
-		set->rng = next_random(set->rng);
-		index = draw(set, plane, set->rng);
+		index = draw(set, plane);
 	}
 	return choice;
 }
@@ -146,9 +142,8 @@ uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t po
 	if (WEFT_UNLIKELY(!open))
 		return usable ? PATH_NONE : pick_desperate(ep, set, ports);
 	set->turn = (uint8_t)next_plane(open, set->turn);
-	set->rng = next_random(set->rng);
 	struct plane *plane = &set->plane[set->turn];
-	uint32_t index = draw(set, plane, set->rng);
+	uint32_t index = draw(set, plane);
 
 	if (WEFT_LIKELY(set->path[index].state == WEFT_PATH_GOOD && index != avoid))
 		return index;
@@ -159,23 +154,18 @@ uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32
 			   uint16_t picks[], uint32_t n)
 {
 	uint32_t open = pathset_usable(ep, set) & ports;
-	uint32_t turn = set->turn, rng = set->rng, i = 0;
+	uint32_t turn = set->turn, i = 0;
 
 	for (; open && i < n; i++) {
 		turn = next_plane(open, turn);
-		rng = next_random(rng);
 		struct plane *plane = &set->plane[turn];
-		uint32_t index = draw(set, plane, rng);
+		uint32_t index = draw(set, plane);
 
-		if (WEFT_UNLIKELY(set->path[index].state != WEFT_PATH_GOOD)) {
-			set->rng = rng;
+		if (WEFT_UNLIKELY(set->path[index].state != WEFT_PATH_GOOD))
 			index = pick_other(ep, set, plane, index, PATH_NONE);
-			rng = set->rng;
-		}
 		picks[i] = (uint16_t)index;
 	}
 	set->turn = (uint8_t)turn;
-	set->rng = rng;
 	for (; i < n; i++) {
 		uint32_t index = pathset_pick(ep, set, ports, PATH_NONE);
 
@@ -191,7 +181,33 @@ static bool is_up(const struct path *path)
 	return path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP;
 }
 
-/* A path for an answer: the plane that the question came by, if that has one to offer. */
+/* Something has come back that went out by this path.  The oldest of its plane's replies goes. */
+void pathset_alive(struct pathset *set, uint32_t index)
+{
+	struct plane *plane = &set->plane[set->path[index].plane];
+
+	if (plane->reply[plane->reply_newest] == index)
+		return;
+	plane->reply_newest = (uint8_t)((plane->reply_newest + 1) % REPLIES);
+	plane->reply[plane->reply_newest] = (uint16_t)index;
+}
+
+/* Answers must not go there any more. */
+void pathset_not_alive(struct pathset *set, uint32_t index)
+{
+	struct plane *plane = &set->plane[set->path[index].plane];
+
+	for (uint32_t i = 0; i < REPLIES; i++)
+		if (plane->reply[i] == index)
+			plane->reply[i] = PATH_NONE;
+}
+
+/*
+ * A path for an answer, in the plane that the question came by if that has one to offer: two of
+ * those that were last known to be alive, then two of all in turn.  One alone would carry all
+ * answers of a connection: on links at full load such streams meet by chance and stay, and when it
+ * dies all of them are lost until somebody finds out (docs/decisions/015-answers-by-many-paths.md).
+ */
 uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t port,
 		       uint32_t ports)
 {
@@ -207,10 +223,19 @@ uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t p
 	if (!(usable >> port & 1))
 		p = set->reply_turn = (uint8_t)next_plane(usable, set->reply_turn);
 	struct plane *plane = &set->plane[p];
+	uint32_t turn = plane->reply_turn++;
+	uint32_t any = set->order[plane->first + (turn / 4 * 2 + turn % 2) % plane->active];
+	const struct path *path = &set->path[any];
 
-	if (plane->reply == PATH_NONE || !is_up(&set->path[plane->reply]))
-		plane->reply = set->order[plane->first];
-	return plane->reply;
+	if (turn & 2 && path->state == WEFT_PATH_GOOD && !path->losses)
+		return any;
+	for (uint32_t i = 0; i < REPLIES; i++) {
+		uint32_t index = plane->reply[(turn + i) % REPLIES];
+
+		if (index != PATH_NONE && is_up(&set->path[index]))
+			return index;
+	}
+	return any;
 }
 
 /* ---- membership ---- */
@@ -244,8 +269,7 @@ void pathset_leave(struct pathset *set, uint32_t index)
 	struct path *path = &set->path[index];
 	struct plane *plane = &set->plane[path->plane];
 
-	if (plane->reply == index)
-		plane->reply = PATH_NONE;
+	pathset_not_alive(set, index);
 	if (!pathset_is_active(set, index))
 		return; /* was a backup */
 	swap_places(set, place_of(set, index), plane->first + plane->active - 1u);
@@ -275,7 +299,8 @@ void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t 
 		set->path[index].proof_need = (uint8_t)ep->config.proof_answers;
 		probe_retired(ep, set_index, index, now);
 	}
-	plane->reply = PATH_NONE;
+	for (uint32_t i = 0; i < REPLIES; i++)
+		plane->reply[i] = PATH_NONE;
 	count_active(set, plane, -(int)plane->active);
 }
 

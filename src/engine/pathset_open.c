@@ -29,7 +29,8 @@ static void fill_paths(const struct weft_endpoint *ep, struct pathset *set,
 	for (uint32_t p = 0; p < ep->config.ports; p++) {
 		struct plane *plane = &set->plane[p];
 
-		*plane = (struct plane){ .first = at, .reply = PATH_NONE };
+		*plane = (struct plane){ .first = at, .reply = { PATH_NONE, PATH_NONE,
+						PATH_NONE, PATH_NONE } };
 		for (uint32_t i = 0; i < attr->n; i++) {
 			if (attr->ports[i] != p)
 				continue;
@@ -70,6 +71,23 @@ static bool find_place(const struct weft_endpoint *ep, uint32_t index, uint32_t 
 	return !ep->config.paths || *place + n <= ep->config.paths;
 }
 
+/*
+ * The order in which they are used from now on.  Peers are told their paths in one order by one
+ * controller; all that go to one place must not walk through them in step.
+ */
+static void shuffle(struct weft_endpoint *ep, struct pathset *set, const struct plane *plane)
+{
+	uint16_t *order = set->order + plane->first;
+
+	for (uint32_t n = plane->active; n > 1; n--) {
+		uint32_t other = (uint32_t)weft_rng_below(&ep->rng, n);
+		uint16_t path = order[other];
+
+		order[other] = order[n - 1];
+		order[n - 1] = path;
+	}
+}
+
 int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *attr,
 		      uint32_t *out)
 {
@@ -106,6 +124,8 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		path_step(ep, index, i, PATH_SET, ep->now);
 		pathset_return(set, i);
 	}
+	for (uint32_t p = 0; p < ep->config.ports; p++)
+		shuffle(ep, set, &set->plane[p]);
 	set->active_min = attr->active_min ? attr->active_min : WEFT_MAX(planes, active / 4);
 	set->reverse_ns = ep->now + ep->config.reverse_probe_ns;
 	*out = index;

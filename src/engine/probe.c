@@ -259,8 +259,7 @@ static void on_lost(struct weft_endpoint *ep, const struct request *request, uin
 		count8(&path->losses);
 		if (path->losses >= 2) /* one may be the answer's fault */
 			path_retire(ep, request->set, request->path, false, now);
-		if (ep->sets[request->set].plane[path->plane].reply == request->path)
-			ep->sets[request->set].plane[path->plane].reply = PATH_NONE;
+		pathset_not_alive(&ep->sets[request->set], request->path);
 	}
 	probe_arm(ep, request->set, now);
 }
@@ -316,7 +315,7 @@ static void on_answer(struct weft_endpoint *ep, const struct request *request, u
 	stir(ep, request->set, path->plane, now);
 	if (path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP) {
 		path->losses = 0;
-		set->plane[path->plane].reply = (uint16_t)request->path;
+		pathset_alive(set, request->path);
 	} else if (path->state == WEFT_PATH_ASSUMED_BAD) {
 		if (!path->proof_have)
 			path->proof_ns = now;

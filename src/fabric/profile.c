@@ -3,8 +3,10 @@
  * profile - thresholds, from the one number that they depend on.
  *
  * Ultra Ethernet's advice, in units of one plane's bandwidth x delay: mark between 0.2 and 0.8,
- * trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3), drop control
- * and trimmed at 1.0, a quarter of the line to them.
+ * trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3).  Control and
+ * trimmed are dropped at 3, too, and may take half of the line, where the advice is 1.0 and a
+ * quarter: the first round trip of a 32:1 incast leaves 1.1 in headers; each that is dropped costs
+ * its sender a timer instead of a NACK, and one that is late is overtaken by data of its own path.
  *
  * The last hop marks as the others do, which P1 (section 2.2) does not: all paths of a destination
  * meet there, and a mark says nothing about any of them.  But a mark is the one thing that makes
@@ -12,8 +14,8 @@
  * The authors of NSCC mark there unless receivers hand out credits (uet-htsim, main_uec.cpp), and
  * MRC's do not.  What it costs and what else was tried: docs/decisions/050-switch-queues.md.
  *
- * The quantum of data is one full frame of 4 KiB payload, so that a header waits for one frame
- * and not for several; that of control is a third of it, a quarter of the sum.  Drop-tail gets
+ * The quantum of either is one full frame of 4 KiB payload, so that a header waits for one frame
+ * and not for several.  Drop-tail gets
  * the buffer that trimming would have had before its tail drop, and marks as RoCE's switches do;
  * lossless counts its thresholds per ingress and never fills a queue.
  *
@@ -21,7 +23,7 @@
  */
 #include "local.h"
 
-enum { TRIM_TO_BYTES = 128, HEADERS_MIN_BYTES = 14 + 40, QUANTUM_BYTES = 1536, JUMBO_BYTES = 9216 };
+enum { TRIM_TO_BYTES = 128, HEADERS_MIN_BYTES = 14 + 40, QUANTUM_BYTES = 4608, JUMBO_BYTES = 9216 };
 
 static uint32_t share(uint32_t bytes, uint32_t tenths)
 {
@@ -38,8 +40,8 @@ void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipl
 	*profile = (struct weft_port_profile){
 		.ecn_min_bytes = share(bdp, 2),
 		.ecn_max_bytes = share(bdp, 8),
-		.drop_bytes = { share(bdp, 30), share(bdp, 10) },
-		.quantum_bytes = { 3 * QUANTUM_BYTES, QUANTUM_BYTES },
+		.drop_bytes = { share(bdp, 30), share(bdp, 30) },
+		.quantum_bytes = { QUANTUM_BYTES, QUANTUM_BYTES },
 		.trim_to_bytes = TRIM_TO_BYTES,
 		.trim_mark = is_last_hop ? WEFT_MARK_TRIMMED_LASTHOP : WEFT_MARK_TRIMMED,
 	};

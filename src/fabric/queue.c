@@ -3,8 +3,8 @@
  * queue - who waits, who is marked, who is cut, who goes next.
  *
  * Two queues per port: data, and control with everything trimmed.  The second is not strictly
- * first: Ultra Ethernet gives trimmed packets a share (25 %), because under an incast of many
- * senders their headers alone could fill the line and data, which the headers only ask for
+ * first: Ultra Ethernet gives trimmed packets a share (25 %; here half), because under an incast of
+ * many senders their headers alone could fill the line and data, which the headers only ask for
  * again, would never get out.  Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995) keeps
  * that share in bytes and costs O(1); a start-time fair queue would be smoother and need a stamp
  * per frame.

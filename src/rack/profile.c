@@ -54,8 +54,8 @@ static void fill(struct weft_port_profile *profile, const struct weft_topo_shape
 
 	weft_port_profile_fill(
 		profile, discipline_of(s->full), is_last_hop, plane_bdp_bytes, link_bdp_bytes);
-	/* Control may queue up to one; fabric takes more than we gave it where that was tiny. */
-	uint32_t share_bytes = profile->drop_bytes[WEFT_QUEUE_CONTROL];
+	/* Control may queue up to three; fabric takes more than we gave it where that was tiny. */
+	uint32_t share_bytes = profile->drop_bytes[WEFT_QUEUE_CONTROL] / 3;
 
 	if (is_said(&depths->ecn_max)) {
 		profile->ecn_min_bytes = depth_bytes(&depths->ecn_min, share_bytes);

@@ -70,7 +70,8 @@ void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t
 	out->cq_depth = out->qps;
 	out->window_psns = WEFT_MIN(psns, (uint32_t)WEFT_MPR_MAX_PSNS);
 	out->inflight_pkts = window_pkts;
-	out->answers = 32;
+	/* Of each sender a few at a time: a NACK for which there is no room costs it a timer. */
+	out->answers = (uint32_t)weft_pow2_up(WEFT_MIN(WEFT_MAX(32u, 8 * receives), 4096u));
 	/* Once per round trip, as the specification has it: a way back that dies takes all
 	 * acknowledgements with it until it is found out.  The engine's default is for live hosts.
 	 */

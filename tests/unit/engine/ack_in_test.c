@@ -93,6 +93,35 @@ TEST(ack_in_sack__advice_about_a_path_reaches_it)
 	world_close(&w);
 }
 
+/* All of an incast's packets are repeats for a while: who learns nothing from them stands still. */
+TEST(ack_in_sack__a_repeat_gives_a_sample_when_the_echo_is_of_the_repeat)
+{
+	for (unsigned of_repeat = 0; of_repeat < 2; of_repeat++) {
+		struct world w = { 0 };
+		struct weft_pkt pkts[PKTS], again;
+
+		setup(&w, pkts);
+		struct weft_pkt nack = hand_nack(&w, &pkts[0], WEFT_NACK_TRIMMED);
+
+		w.now += 10000;
+		hand_in(&w, 0, &nack);
+		REQUIRE(hand_out(&w, 0, &again, 1) == 1);
+		CHECK_EQ(again.psn, pkts[0].psn);
+		w.now += 5000;
+		struct weft_pkt sack = hand_sack(&w, 1, 0);
+
+		sack.sack.psn_offset = 0;
+		sack.sack.ev = again.ev;
+		sack.sack.ts = of_repeat ? again.w.ts : pkts[0].w.ts;
+		hand_in(&w, 0, &sack);
+		if (of_repeat)
+			CHECK_NEAR((double)hand_path(&w, 0, again.ev)->rtt_ns, 5000.0, 128.0);
+		else
+			CHECK_EQ(hand_path(&w, 0, again.ev)->rtt_ns, 0);
+		world_close(&w);
+	}
+}
+
 TEST(ack_in_sack__an_overtaken_one_moves_no_window)
 {
 	struct world w = { 0 };

@@ -106,6 +106,46 @@ TEST(pathset_reply__goes_back_by_the_plane_of_the_question)
 	world_close(&w);
 }
 
+TEST(pathset_pick__goes_round_in_one_order_that_no_other_set_has)
+{
+	struct world w = { 0 };
+	uint32_t first[16], differ = 0;
+
+	hand_open(&w, 128, 128);
+	for (uint32_t i = 0; i < 16; i++)
+		first[i] = pick(&w, 1u << 3);
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t other = pathset_pick(
+			w.end[1], &w.end[1]->sets[w.set[1]], 1u << 3, PATH_NONE);
+
+		CHECK_EQ(pick(&w, 1u << 3), first[i]);
+		differ += other != first[i];
+	}
+	CHECK(differ > 8);
+	world_close(&w);
+}
+
+TEST(pathset_reply__spreads_over_what_is_alive_and_what_may_be)
+{
+	struct world w = { 0 };
+	uint32_t count[128] = { 0 };
+
+	hand_open(&w, 128, 128);
+	struct pathset *set = set_of(&w);
+
+	for (uint32_t i = 3; i < 128; i += 8)
+		set->path[i].losses = i != 3 && i != 11; /* two that nothing is known against */
+	pathset_alive(set, 19);
+	pathset_alive(set, 27);
+	pathset_alive(set, 27);
+	pathset_not_alive(set, 19);
+	for (uint32_t i = 0; i < 64; i++)
+		count[pathset_reply(w.end[0], set, 3, UINT32_MAX)]++;
+	CHECK(count[3] > 0 && count[11] > 0 && count[27] >= 32);
+	CHECK_EQ(count[3] + count[11] + count[27], 64);
+	world_close(&w);
+}
+
 TEST(pathset_find__knows_every_ev_of_the_set)
 {
 	struct world w = { 0 };

@@ -10,8 +10,8 @@ TEST(weft_port_profile_fill__follows_the_advice)
 	CHECK_EQ(p.ecn_max_bytes, 120000);
 	CHECK_EQ(p.trim_bytes, 150000);
 	CHECK_EQ(p.drop_bytes[WEFT_QUEUE_DATA], 450000);
-	CHECK_EQ(p.drop_bytes[WEFT_QUEUE_CONTROL], 150000);
-	CHECK_EQ(p.quantum_bytes[WEFT_QUEUE_DATA], 3 * p.quantum_bytes[WEFT_QUEUE_CONTROL]);
+	CHECK_EQ(p.drop_bytes[WEFT_QUEUE_CONTROL], 450000);
+	CHECK_EQ(p.quantum_bytes[WEFT_QUEUE_DATA], p.quantum_bytes[WEFT_QUEUE_CONTROL]);
 	CHECK_EQ(p.trim_to_bytes, 128);
 	CHECK_EQ(p.trim_mark, WEFT_MARK_TRIMMED);
 	weft_port_profile_fill(&p, WEFT_DISCIPLINE_TRIM, true, 150000, 0);

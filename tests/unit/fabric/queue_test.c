@@ -129,7 +129,7 @@ TEST(queue_admit__shares_the_line_by_weight)
 	}
 	double part = (double)octets[1] / (double)(octets[0] + octets[1]);
 
-	CHECK_NEAR(part, 0.25, 0.005); /* not first: a quarter */
+	CHECK_NEAR(part, 0.5, 0.005); /* not first: a half */
 	one_close(&one);
 }
 

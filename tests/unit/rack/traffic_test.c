@@ -144,7 +144,7 @@ TEST(weft_rack_power__costs_paths_and_not_connections)
 	CHECK(off > 0.93);
 	CHECK(back > 0.97);
 	CHECK(at_once > 0);
-	CHECK(lost < at_once + 400);
+	CHECK(lost < at_once + 1200); /* data, and answers that try all paths: see freeze */
 	/* Its table came from the file alone, and it is in use again. */
 	CHECK(weft_switch_port_counters(weft_rack_switch(w->rack, node), 0)->out_pkts >
 		before + 100);
@@ -161,8 +161,11 @@ TEST(weft_rack_freeze__costs_paths_and_not_connections)
 	CHECK(least_share(w) > 0.95);
 	uint64_t swallowed = drops(w, WEFT_FABRIC_DROP_FROZEN);
 
-	/* Avoided within a few round trips: what was under way, and probes since. */
-	CHECK(swallowed > 0 && swallowed < 400);
+	/*
+	 * Data avoids it within a few round trips.  Of answers every other one tries the next
+	 * path of all until probes have found the dead one: the next one says it again.
+	 */
+	CHECK(swallowed > 0 && swallowed < 1200);
 	weft_rack_freeze(w->rack, node, false, w->now_ps);
 	for (unsigned i = 0; i < 4; i++)
 		least_share(w);
@@ -180,7 +183,7 @@ TEST(weft_rack_link_mark__costs_one_path_of_a_cut_cable)
 	CHECK(least_share(w) > 0.95);
 	uint64_t lost = drops(w, WEFT_FABRIC_DROP_PORT_DOWN);
 
-	CHECK(lost > 0 && lost < 400);
+	CHECK(lost > 0 && lost < 1200);
 	weft_rack_link_mark(w->rack, link, true, w->now_ps);
 	for (unsigned i = 0; i < 4; i++)
 		least_share(w);

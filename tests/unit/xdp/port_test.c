@@ -23,8 +23,8 @@ TEST(weft_xdp_port_set__turns_bytes_into_time)
 	CHECK_EQ(port->trim_q16 >> 16, (150000 + 857 + 2112) * 8);
 	CHECK_EQ(port->ecn_min_q16 >> 16, (20000 + 114 + 2112) * 8);
 	CHECK_EQ((port->ecn_min_q16 + port->ecn_range_q16) >> 16, (80000 + 457 + 2112) * 8);
-	CHECK_EQ(port->drop_q16[1] >> 16, (100000 + 18750 + 76) * 8); /* in frames of 128 */
-	CHECK_EQ(port->control_share_q8, 64);
+	CHECK_EQ(port->drop_q16[1] >> 16, (300000 + 56250 + 76) * 8); /* in frames of 128 */
+	CHECK_EQ(port->control_share_q8, 128);
 	CHECK_EQ(port->trim_to_bytes, 128);
 	CHECK_EQ(port->trim_tclass, 18 << 2);
 	CHECK_EQ(port->flags, XDP_PORT_UP);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How close to arithmetic the product comes where much meets: 32 hosts send to one, and everybody
+ * to somebody.  The bounds are issue 4's, on fabrics small enough for a test; docs/simulator.md has
+ * the large ones.
+ */
+#include "small.h"
+
+/* 64 hosts below 8 T0s, 8 T1s, one plane of 400 Gb/s, 1 us a link. */
+#define FABRIC                                                                                     \
+	"name: middle\nplanes: 1\nt0s: 8\nt1s: 8\nhosts: 64\n"                                     \
+	"host_links: {speed: 400Gb/s, delay: 1us}\ncore_links: {speed: 400Gb/s, delay: 1us}\n"
+
+static double slowest_over_ideal(const struct small *s)
+{
+	uint64_t slowest = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		slowest = WEFT_MAX(slowest, weft_sim_flow_ps(s->sim, i));
+	return (double)slowest / (double)weft_sim_ideal_ps(s->topo, s->flows, s->n);
+}
+
+TEST(weft_sim_run__drains_an_incast_of_32_at_line_rate)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct small s = small_make(FABRIC);
+
+		s.config.seed = seed;
+		s.n = 32;
+		CHECK(weft_sim_incast(s.topo, s.n, 2000000, seed, s.flows));
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 32);
+		CHECK_EQ(s.totals.lost, 0); /* all headers have room */
+		CHECK_EQ(s.counters.lost_timer, 0);
+		CHECK(s.totals.trimmed > 4000);
+		fprintf(stderr, "32:1, seed %u: %.4f x ideal\n", (unsigned)seed,
+			slowest_over_ideal(&s));
+		CHECK(slowest_over_ideal(&s) < 1.04);
+		small_close(&s);
+	}
+}
+
+TEST(weft_sim_run__gives_a_permutation_its_lines)
+{
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct small s = small_make(FABRIC);
+
+		s.config.seed = seed;
+		s.n = 64;
+		weft_sim_permutation(s.topo, 2000000, seed, s.flows);
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 64);
+		CHECK_EQ(s.totals.lost + s.totals.trimmed, 0);
+		fprintf(stderr, "permutation, seed %u: %.4f x ideal\n", (unsigned)seed,
+			slowest_over_ideal(&s));
+		CHECK(slowest_over_ideal(&s) < 1.05);
+		small_close(&s);
+	}
+}
