@@ -48,3 +48,17 @@ int verb_run(
 	print_verbs(stderr, program, purpose, verbs);
 	return EXIT_USAGE;
 }
+
+char **verb_command(int *argc, char **argv)
+{
+	int cut = 1;
+
+	while (cut < *argc && strcmp(argv[cut], "--"))
+		cut++;
+	if (cut >= *argc)
+		return NULL;
+	char **command = cut + 1 < *argc ? argv + cut + 1 : NULL;
+	argv[cut] = NULL;
+	*argc = cut;
+	return command;
+}

@@ -20,12 +20,19 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 64 };
 int verb_run(
 	const char *program, const char *purpose, const struct verb verbs[], int argc, char **argv);
 
+/*
+ * The command behind "--", which is replaced by the end of argv (*argc with it), so that argp does
+ * not take the command's options for its own; NULL: there is none.
+ */
+char **verb_command(int *argc, char **argv);
+
 int cmd_cp(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_switch(int argc, char **argv);
 

@@ -75,9 +75,15 @@ int weft_lab_keeper_pid(const struct weft_lab *lab);
  * the latter only works while the process has one thread.  Sets WEFT_FABRIC, WEFT_LAB and
  * WEFT_HOST in the environment, WEFT_RATE (bits per second of every link) where options->rate_bps
  * was set, WEFT_SWITCH (the folder of <weft/switchd.h>) where switches are soft, and WEFT_LABS so
- * that labs are found from inside as well.
+ * that labs are found from inside as well.  WEFT_IPV4 is a host's address in the front network: all
+ * hosts have an interface front0, 10.0.0.1 and so on, on a bridge that is no part of the fabric.
  */
 int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes);
+/*
+ * After weft_lab_enter(): the process goes into mount and UTS namespaces of its own, in which the
+ * lab's hosts have names (/etc/hosts, their front addresses) and this one has the node's.
+ */
+int weft_lab_use_names(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes);
 
 /*
  * Faults.  What is asked for is in force when the call returns; overlapping faults add up, and

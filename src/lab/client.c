@@ -146,6 +146,7 @@ int weft_lab_up(const struct weft_lab_options *options, char *error, size_t erro
 	if (lock_fd < 0)
 		goto out;
 	if (!state_path(path, name, "fabric.yaml") || !copy_file(options->fabric, path) ||
+		!front_write_names(name, topo) ||
 		(options->rate_bps && !write_rate(name, options->rate_bps))) {
 		fail(error, error_bytes, path, "cannot be written");
 		state_remove(name);
@@ -365,9 +366,18 @@ int weft_lab_enter(struct weft_lab *lab, uint32_t node, char *error, size_t erro
 	if (!ok)
 		return fail(error, error_bytes, name, strerror(why));
 	if (setenv("WEFT_FABRIC", lab->fabric, 1) || setenv("WEFT_LAB", lab->name, 1) ||
-		setenv("WEFT_HOST", name, 1) || !export_rate(lab->name) || !export_switch(lab))
+		setenv("WEFT_HOST", name, 1) || !export_rate(lab->name) || !export_switch(lab) ||
+		!front_export(lab->topo, node))
 		return fail(error, error_bytes, "setenv", strerror(errno));
 	return 0;
+}
+
+int weft_lab_use_names(struct weft_lab *lab, uint32_t node, char *error, size_t error_bytes)
+{
+	char name[WEFT_TOPO_NAME_BYTES];
+
+	weft_topo_node_name(lab->topo, node, name, sizeof(name));
+	return front_use_names(lab->name, name, error, error_bytes);
 }
 
 int weft_lab_fault(struct weft_lab *lab, const struct weft_lab_fault *fault, uint32_t *id,

@@ -49,6 +49,10 @@ struct veth_end {
 void request_veth(struct batch *batch, const struct veth_end ends[2], uint32_t mtu_bytes);
 void request_link_state(struct batch *batch, int ifindex, bool up);
 void request_address(struct batch *batch, int ifindex, const uint8_t address[16]);
+void request_address4(
+	struct batch *batch, int ifindex, const uint8_t address[4], uint8_t prefix_bits);
+void request_bridge(struct batch *batch, int ifindex, const char *name); /* up */
+void request_master(struct batch *batch, int ifindex, int bridge_ifindex);
 void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6]);
 /* Token bucket of rate_bps with a queue behind it. */
 struct shaper {
@@ -127,6 +131,7 @@ struct world {
 	bool offloads;
 	enum weft_lab_switches switches; /* never DEFAULT */
 	struct soft soft;                /* soft switches: the nodes of switches are empty */
+	struct node front;               /* the bridge between the hosts' front0 */
 	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX]; /* age_ns: when it began */
 	uint32_t n_faults, next_id;
 	char error[ERROR_BYTES];
@@ -180,6 +185,15 @@ struct end soft_end(struct world *world, uint32_t link); /* the upper one */
 bool soft_settle(struct world *world);
 bool soft_stats(struct world *world, uint32_t link, struct weft_lab_end_stats ends[2]);
 int soft_sids(struct world *world, uint32_t node, struct weft_lab_sid sids[], size_t n);
+
+/* ---- front.c: the network on which programs find each other ---- */
+
+bool front_open(struct world *world); /* the hosts' namespaces are there */
+bool front_write_names(const char *lab, const struct weft_topo *topo);
+/* WEFT_IPV4 of a host; a switch has none. */
+bool front_export(const struct weft_topo *topo, uint32_t node);
+/* This process from now on: the lab's names in /etc/hosts, node as its host name; or -1. */
+int front_use_names(const char *lab, const char *node, char *error, size_t error_bytes);
 
 /* ---- program.c: switches that are a program in the kernel ---- */
 

@@ -96,6 +96,41 @@ void request_address(struct batch *batch, int ifindex, const uint8_t address[16]
 	mnl_attr_put(h, IFA_ADDRESS, 16, address);
 }
 
+void request_address4(
+	struct batch *batch, int ifindex, const uint8_t address[4], uint8_t prefix_bits)
+{
+	struct nlmsghdr *h =
+		batch_add(batch, RTM_NEWADDR, NLM_F_CREATE | NLM_F_REPLACE, "new IPv4 address");
+	struct ifaddrmsg *a = mnl_nlmsg_put_extra_header(h, sizeof(*a));
+
+	a->ifa_family = AF_INET;
+	a->ifa_prefixlen = prefix_bits;
+	a->ifa_index = (uint32_t)ifindex;
+	mnl_attr_put(h, IFA_LOCAL, 4, address);
+	mnl_attr_put(h, IFA_ADDRESS, 4, address);
+}
+
+void request_bridge(struct batch *batch, int ifindex, const char *name)
+{
+	struct nlmsghdr *h = batch_add(batch, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, "new bridge");
+
+	put_ifinfo(h, ifindex);
+	mnl_attr_put_strz(h, IFLA_IFNAME, name);
+	struct nlattr *linkinfo = mnl_attr_nest_start(h, IFLA_LINKINFO);
+	mnl_attr_put_strz(h, IFLA_INFO_KIND, "bridge");
+	mnl_attr_nest_end(h, linkinfo);
+}
+
+void request_master(struct batch *batch, int ifindex, int bridge_ifindex)
+{
+	struct nlmsghdr *h = batch_add(batch, RTM_NEWLINK, 0, "port of a bridge");
+	struct ifinfomsg *info = mnl_nlmsg_put_extra_header(h, sizeof(*info));
+
+	info->ifi_family = AF_UNSPEC;
+	info->ifi_index = ifindex;
+	mnl_attr_put_u32(h, IFLA_MASTER, (uint32_t)bridge_ifindex);
+}
+
 void request_neighbour(struct batch *batch, int ifindex, const uint8_t mac[6])
 {
 	struct nlmsghdr *h =

@@ -23,7 +23,7 @@
 #define PINNED "WEFT_LABS"
 
 static const char *const files[] = { "switch/lock", "switch/ports", "switch/control", "switch/log",
-	"lock", "sock", "fabric.yaml", "rate" };
+	"lock", "sock", "fabric.yaml", "rate", "hosts" };
 
 bool state_name_ok(const char *name)
 {

@@ -460,7 +460,7 @@ static bool build(struct world *world)
 		if (!finish_node(world, i))
 			return false;
 	}
-	if (is_soft && !soft_finish(world))
+	if ((is_soft && !soft_finish(world)) || !front_open(world))
 		return false;
 	for (uint32_t i = 0; i < s->links; i++)
 		link_sync(world, i);
@@ -475,7 +475,8 @@ bool world_open(struct world *world, struct weft_topo *topo, const struct weft_l
 		.rate_bps = options->rate_bps,
 		.offloads = options->offloads,
 		.switches = switches_choose(options),
-		.soft = { .at = { .ns_fd = -1, .control_fd = -1 }, .pid_fd = -1 } };
+		.soft = { .at = { .ns_fd = -1, .control_fd = -1 }, .pid_fd = -1 },
+		.front = { .ns_fd = -1, .control_fd = -1 } };
 	if (!is_possible(world))
 		return false;
 	raise_fd_limit();
@@ -492,6 +493,7 @@ bool world_open(struct world *world, struct weft_topo *topo, const struct weft_l
 void world_close(struct world *world)
 {
 	soft_close(world);
+	node_close(&world->front);
 	for (uint32_t i = 0; i < world->n_nodes; i++)
 		node_close(&world->nodes[i]);
 	free(world->nodes);

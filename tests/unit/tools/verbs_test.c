@@ -83,3 +83,19 @@ TEST(verb_run__lists_the_verbs)
 	CHECK_EQ(run(2, wrong, text, sizeof(text)), EXIT_USAGE);
 	CHECK(strstr(text, "no verb 'og'") && strstr(text, "prog go"));
 }
+
+TEST(verb_command__cuts_the_line)
+{
+	char verb[] = "v", host[] = "h0", cut[] = "--", ls[] = "ls", l[] = "-l";
+	char *with[] = { verb, host, cut, ls, l, NULL };
+	char *none[] = { verb, host, NULL }, *empty[] = { verb, cut, NULL };
+	int argc = 5;
+
+	CHECK(verb_command(&argc, with) == with + 3);
+	CHECK_EQ(argc, 2);
+	CHECK(!with[2]);
+	CHECK(!verb_command(&argc, none));
+	CHECK_EQ(argc, 2);
+	CHECK(!verb_command(&argc, empty));
+	CHECK_EQ(argc, 1);
+}
