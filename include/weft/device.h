@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_DEVICE_H
+#define WEFT_DEVICE_H
+/*
+ * device - one software NIC as an object for programs, under whatever interface they speak.
+ *
+ *   program thread(s)                     one weft_dev, one lock              other hosts' devices
+ *   post_send, post_recv --> [SQ RQ SRQ] --> +--------+ --> plane 0..n-1 ==>  the same
+ *   cq_poll  <-- [CQ] <---- completions ---- | engine |                       greeting: datagrams
+ *   channel fd <-- "CQ armed, not empty"     | port   | <-- plane 0..n-1 <==  port 18600 + number
+ *   event fd   <-- plane, QP, CQ events      +--------+
+ *                        ^ whoever polls runs it; a thread sleeps on the port's fd otherwise
+ *
+ * A QP is addressed as programs do it: by the peer device's GID and a 24-bit QPN.  A QPN is the
+ * process's number on its host (10 bits) and a slot of that process (14 bits), so processes of one
+ * host never collide and GID + QPN finds the process.  What MRC needs beyond GID, QPN and PSN
+ * (windows, immediates in flight, profile, trimming, start PSNs) the two devices agree on in a
+ * greeting when both QPs have been moved to RTR; work posted before it is through waits.
+ *
+ * Time     timeouts are the program's (1.024 us * 2^timeout); clock: CLOCK_MONOTONIC.
+ * Memory   Opening reserves address space and touches little; queues are allocated per object.
+ *          Registered memory must stay mapped until weft_dev_mr_close().
+ * Threads  Every function may be called from any thread at any time; no lock is held between
+ *          calls.  Closing an object while another thread uses it is the program's error.
+ * Fork     A child's devices are dead: every call answers ENODEV, closing frees; the parent's
+ *          traffic is untouched.
+ * Errors   0, or a positive errno value, with nothing changed.  EBUSY: something still uses it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <weft/engine.h> /* enum weft_status, weft_path_state; struct weft_path_info, weft_cc_* */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_dev;
+struct weft_dev_pd;
+struct weft_dev_mr;
+struct weft_dev_channel;
+struct weft_dev_cq;
+struct weft_dev_srq;
+struct weft_dev_ah;
+struct weft_dev_qp;
+
+/* ---- finding and opening ---- */
+
+#define WEFT_DEV_MAX 16u       /* devices of one host */
+#define WEFT_DEV_PORT_BASE 18600u /* UDP: + process number, 0 .. 1023; greetings */
+#define WEFT_DEV_GIDS 1u       /* per device; index 0 */
+
+struct weft_dev_name {
+	char name[32];     /* "weft0", or as the configuration says; unique on this host */
+	uint64_t guid;     /* from host and name: the same in every process */
+	uint8_t gid[16];   /* the host's address on plane 0; IPv4 as ::ffff:a.b.c.d */
+	char planes[1600]; /* own addresses, comma separated; empty: the fabric file's */
+};
+/*
+ * Devices of this host, in this order: those of the file $WEFT_CONFIG (one line each:
+ * "NAME ADDRESS,ADDRESS,...": own addresses or interface names, one per plane; # comments);
+ * else $WEFT_PLANES (one device); else $WEFT_FABRIC with $WEFT_HOST (weft lab run sets them).
+ * Returns how many, 0 if none of these is set; -1: error says what is wrong, file and line.
+ */
+int weft_dev_list(struct weft_dev_name list[WEFT_DEV_MAX], char *error, size_t error_bytes);
+/* Also: EMFILE: 1024 processes use this host's devices.  error: one line. */
+int weft_dev_open(
+	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
+/* Everything opened on it must have been closed (EBUSY).  Waits up to ~0.2 s for last ACKs. */
+int weft_dev_close(struct weft_dev *dev);
+
+struct weft_dev_attr { /* limits are what is granted, not more */
+	char name[32], host[32], version[16];
+	uint64_t guid, rate_bps;        /* rate: all planes together */
+	uint32_t planes, mtu_bytes;     /* payload of one packet */
+	uint32_t max_qp, max_qp_wr, max_sge, max_inline_bytes;
+	uint32_t max_cq, max_cqe, max_mr, max_pd, max_ah;
+	uint32_t max_srq, max_srq_wr, max_srq_sge;
+	uint32_t max_rd_atomic;         /* per QP, either direction; 0: no extended profile */
+	uint32_t max_msg_bytes, max_datagram_bytes; /* datagram: its 40 bytes not counted */
+	uint64_t max_mr_bytes;
+	uint32_t max_wimm, max_mpr_psns; /* strict profile: what we promise to a peer */
+	uint64_t page_size_cap;
+	bool extended;                   /* Send, Read, atomics, SRQ, UD are there */
+};
+void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr);
+void weft_dev_gid(const struct weft_dev *dev, uint8_t gid[16]);
+
+struct weft_dev_plane {
+	uint8_t addr[16];
+	bool link, admin; /* carrier; not shut by weft_dev_plane_admin() */
+	uint64_t rate_bps;
+	char interface[16]; /* may be empty (shared memory) */
+};
+int weft_dev_plane_query(struct weft_dev *dev, uint32_t plane, struct weft_dev_plane *info);
+int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up);
+
+/* ---- asynchronous events: a pipe's read end, one record each; blocking unless O_NONBLOCK ---- */
+
+enum weft_dev_event_kind {
+	WEFT_DEV_PLANE_UP = 1, /* number: the plane */
+	WEFT_DEV_PLANE_DOWN,
+	WEFT_DEV_PORT_ACTIVE,  /* first plane up: the device can talk again */
+	WEFT_DEV_PORT_DOWN,    /* last plane down */
+	WEFT_DEV_QP_FATAL,     /* user: the QP's.  Retry budget spent, CQ gone */
+	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key, bounds or agreement */
+	WEFT_DEV_QP_ESTABLISHED, /* user: the QP's.  First packet while in RTR */
+	WEFT_DEV_QP_LAST_WQE,  /* user: the QP's.  On an SRQ, in error, takes no more receives */
+	WEFT_DEV_CQ_ERROR,     /* user: the CQ's.  Overrun */
+	WEFT_DEV_SRQ_LIMIT,    /* user: the SRQ's */
+};
+struct weft_dev_event {
+	uint32_t kind, number;
+	void *user;
+};
+int weft_dev_event_fd(const struct weft_dev *dev);
+/* EAGAIN where the fd does not block.  Events of closed objects are skipped. */
+int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event);
+
+/* ---- protection domains, memory ---- */
+
+int weft_dev_pd_open(struct weft_dev *dev, struct weft_dev_pd **pd);
+int weft_dev_pd_close(struct weft_dev_pd *pd);
+
+enum { /* bit values of verbs */
+	WEFT_DEV_LOCAL_WRITE = 1,
+	WEFT_DEV_REMOTE_WRITE = 2,
+	WEFT_DEV_REMOTE_READ = 4,
+	WEFT_DEV_REMOTE_ATOMIC = 8,
+};
+/* iova: the address by which peers and SGEs name the first byte.  EFAULT: some of it is not
+ * mapped, cannot be read, or (with LOCAL_WRITE) not written.  EINVAL: remote write or atomic
+ * without local write. */
+int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+	uint32_t access, struct weft_dev_mr **mr);
+int weft_dev_mr_close(struct weft_dev_mr *mr);
+uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
+
+/* ---- completions ---- */
+
+/* fd: a pipe's read end, one record per event; blocking unless the program sets O_NONBLOCK. */
+int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **channel);
+int weft_dev_channel_close(struct weft_dev_channel *channel); /* EBUSY: CQs use it */
+int weft_dev_channel_fd(const struct weft_dev_channel *channel);
+/* *user: of the CQ that was armed and got a completion.  EAGAIN as for events. */
+int weft_dev_channel_get(struct weft_dev_channel *channel, void **user);
+
+enum weft_dev_op { /* of a completion; values of verbs */
+	WEFT_DEV_DONE_SEND = 0,
+	WEFT_DEV_DONE_WRITE = 1,
+	WEFT_DEV_DONE_READ = 2,
+	WEFT_DEV_DONE_CMP_SWAP = 3,
+	WEFT_DEV_DONE_FETCH_ADD = 4,
+	WEFT_DEV_DONE_RECV = 128,
+	WEFT_DEV_DONE_RECV_IMM = 129, /* a write with immediate consumed it */
+};
+enum weft_dev_wc_status { /* values of verbs */
+	WEFT_DEV_OK = 0,
+	WEFT_DEV_LOC_LEN_ERR = 1,
+	WEFT_DEV_LOC_QP_OP_ERR = 2,
+	WEFT_DEV_LOC_PROT_ERR = 4,
+	WEFT_DEV_WR_FLUSH_ERR = 5,
+	WEFT_DEV_LOC_ACCESS_ERR = 8,
+	WEFT_DEV_REM_INV_REQ_ERR = 9,
+	WEFT_DEV_REM_ACCESS_ERR = 10,
+	WEFT_DEV_REM_OP_ERR = 11,
+	WEFT_DEV_RETRY_EXC_ERR = 12,
+	WEFT_DEV_RNR_RETRY_EXC_ERR = 13,
+	WEFT_DEV_FATAL_ERR = 18,
+	WEFT_DEV_GENERAL_ERR = 21,
+};
+enum { WEFT_DEV_WC_GRH = 1, WEFT_DEV_WC_WITH_IMM = 2 }; /* values of verbs */
+struct weft_dev_wc {
+	uint64_t id;
+	uint32_t status, op, vendor; /* vendor: enum weft_status */
+	uint32_t len_bytes, imm;     /* imm: a number in host order */
+	uint32_t qpn, src_qpn, flags;
+	void *qp_user;
+	uint64_t at_ns;              /* weft_clock_now() when it came about */
+};
+/* channel may be NULL. */
+int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
+	void *user, struct weft_dev_cq **cq);
+int weft_dev_cq_close(struct weft_dev_cq *cq); /* EBUSY: QPs use it */
+int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries); /* EINVAL: more are in it */
+uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq);
+/* How many were filled in; -1: the CQ has overrun and gives no more.  Runs the device when the
+ * queue is empty. */
+int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max);
+/* One event at the next completion (solicited_only: solicited or failed); at once if there are
+ * completions already, so that no wake-up is lost. */
+int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only);
+
+/* ---- addresses of datagram peers ---- */
+
+/* Starts to find the peer's device; datagrams posted before that is through wait up to 1 s. */
+int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_dev_ah **ah);
+int weft_dev_ah_close(struct weft_dev_ah *ah);
+
+/* ---- shared receive queues ---- */
+
+struct weft_dev_sge {
+	uint64_t addr; /* as registered: iova */
+	uint32_t len_bytes, lkey;
+};
+struct weft_dev_recv {
+	uint64_t id;
+	const struct weft_dev_sge *sges;
+	uint32_t n_sges;
+};
+struct weft_dev_srq_attr {
+	uint32_t depth, sges, limit;
+};
+int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *attr, void *user,
+	struct weft_dev_srq **srq);
+int weft_dev_srq_close(struct weft_dev_srq *srq);
+int weft_dev_srq_limit(struct weft_dev_srq *srq, uint32_t limit);
+void weft_dev_srq_query(const struct weft_dev_srq *srq, struct weft_dev_srq_attr *attr);
+int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv);
+
+/* ---- queue pairs ---- */
+
+enum weft_dev_profile {
+	WEFT_DEV_STRICT,   /* MRC as specified: Write and Write-with-immediate */
+	WEFT_DEV_EXTENDED, /* plus Send, Read, atomics, SRQ, RNR; both ends must have it */
+	WEFT_DEV_DATAGRAM, /* verbs' UD */
+};
+struct weft_dev_qp_init {
+	uint8_t profile;
+	bool signal_all; /* every send completes, whatever its flags */
+	struct weft_dev_cq *cq_tx, *cq_rx;
+	struct weft_dev_srq *srq; /* or NULL; not STRICT */
+	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
+	void *user; /* of events and completions */
+};
+/* Depths, SGEs and inline are granted as asked, or EINVAL. */
+int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,
+	struct weft_dev_qp **qp);
+/* Work in flight is dropped without completions; what was received is acknowledged on for a
+ * while, so that a peer whose last message has completed here does not fail. */
+int weft_dev_qp_close(struct weft_dev_qp *qp);
+uint32_t weft_dev_qp_number(const struct weft_dev_qp *qp);
+
+enum weft_dev_qp_state { /* values of verbs */
+	WEFT_DEV_RESET,
+	WEFT_DEV_INIT,
+	WEFT_DEV_RTR,
+	WEFT_DEV_RTS,
+	WEFT_DEV_SQD,
+	WEFT_DEV_SQE,
+	WEFT_DEV_ERR,
+};
+enum weft_dev_qp_mask { /* which fields of the attributes count */
+	WEFT_DEV_SET_STATE = 1 << 0,
+	WEFT_DEV_SET_ACCESS = 1 << 1,
+	WEFT_DEV_SET_QKEY = 1 << 2,
+	WEFT_DEV_SET_PEER = 1 << 3,      /* gid, for RTR */
+	WEFT_DEV_SET_PEER_QPN = 1 << 4,  /* RTR */
+	WEFT_DEV_SET_PSN_RX = 1 << 5,    /* RTR; reported, and checked in the greeting */
+	WEFT_DEV_SET_PSN_TX = 1 << 6,    /* RTS; likewise */
+	WEFT_DEV_SET_TIMEOUT = 1 << 7,
+	WEFT_DEV_SET_RETRY = 1 << 8,
+	WEFT_DEV_SET_RNR_RETRY = 1 << 9,
+	WEFT_DEV_SET_RNR_TIMER = 1 << 10,
+	WEFT_DEV_SET_RD_TX = 1 << 11,
+	WEFT_DEV_SET_RD_RX = 1 << 12,
+	WEFT_DEV_SET_MTU = 1 << 13,      /* kept and reported; packets are the fabric's size */
+	/* MRC's own; all have defaults */
+	WEFT_DEV_SET_LINEAR = 1 << 16,
+	WEFT_DEV_SET_WIMM = 1 << 17,
+	WEFT_DEV_SET_MPR = 1 << 18,
+	WEFT_DEV_SET_PATHS = 1 << 19,    /* before RTR */
+	WEFT_DEV_SET_CC = 1 << 20,       /* before RTR */
+	WEFT_DEV_SET_TRIM_NACK = 1 << 21,
+	WEFT_DEV_SET_DYNAMIC_MPR = 1 << 22,
+};
+struct weft_dev_qp_attr {
+	uint8_t state;     /* enum weft_dev_qp_state */
+	uint8_t timeout;   /* 0..31: 1.024 us * 2^this per try; 0: for ever; below what the fabric
+	                    * needs it is raised to that */
+	uint8_t retry;     /* 0..7 tries */
+	uint8_t rnr_retry; /* 0..7; 7: for ever */
+	uint8_t rnr_timer; /* 0..31, verbs' code */
+	uint8_t rd_tx, rd_rx; /* reads and atomics in flight, <= max_rd_atomic */
+	uint8_t mtu;       /* verbs' code */
+	uint32_t access, qkey, peer_qpn, psn_rx, psn_tx;
+	uint8_t gid[16];
+	/* MRC */
+	uint8_t linear;           /* tries at the base interval, then doubling; 0..7 */
+	bool trim_nack, dynamic_mpr;
+	uint32_t wimm_rx, wimm_tx; /* promised to the peer; asked of it.  The less holds */
+	uint32_t mpr_rx_psns, mpr_tx_psns; /* multiples of 128; likewise */
+	uint32_t paths;           /* number from weft_dev_paths_open(), 0: all there are */
+	char cc[16];              /* by name: "nscc", "fixed"; empty: nscc */
+	bool has_cc_config;       /* cc_config instead of what follows from the fabric */
+	struct weft_cc_config cc_config;
+};
+/* RESET -> INIT -> RTR -> RTS; any -> ERR, RESET; RTS <-> SQD.  EINVAL: not a transition, a
+ * value out of range, or one missing that it needs (RTR: peer, peer_qpn). */
+int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *attr, uint32_t mask);
+void weft_dev_qp_query(struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr,
+	struct weft_dev_qp_init *init);
+/* The engine's view; ENOTCONN: the greeting is not through. */
+int weft_dev_qp_info(struct weft_dev_qp *qp, struct weft_qp_info *info);
+
+enum weft_dev_send_op { /* values of verbs */
+	WEFT_DEV_WRITE = 0,
+	WEFT_DEV_WRITE_IMM = 1,
+	WEFT_DEV_SEND = 2,
+	WEFT_DEV_SEND_IMM = 3,
+	WEFT_DEV_READ = 4,
+	WEFT_DEV_CMP_SWAP = 5,
+	WEFT_DEV_FETCH_ADD = 6,
+};
+enum { /* flags; values of verbs */
+	WEFT_DEV_FENCE = 1,
+	WEFT_DEV_SIGNALED = 2,
+	WEFT_DEV_SOLICITED = 4,
+	WEFT_DEV_INLINE = 8,
+};
+struct weft_dev_send {
+	uint64_t id;
+	const struct weft_dev_sge *sges; /* INLINE: addr are plain addresses, copied now */
+	uint32_t n_sges, op, flags, imm;
+	uint64_t remote_va;
+	uint32_t rkey;
+	uint64_t operand[2];             /* FETCH_ADD: {add}; CMP_SWAP: {compare, swap} */
+	struct weft_dev_ah *ah;          /* DATAGRAM */
+	uint32_t peer_qpn, qkey;
+};
+/* ENOMEM: the queue is full; EINVAL: the QP cannot do this.  A wrong lkey becomes a completion
+ * LOC_PROT_ERR, as verbs do.  more: another follows at once, so do not send yet. */
+int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more);
+int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv);
+
+/* ---- paths and controllers (OCP's EV profiles, probes, port status) ---- */
+
+/* EVs (plane << 16 | uplink) that lead to the device with this GID, in the order in which planes
+ * take turns; returns how many there are.  -1: unknown (no fabric file and no greeting yet). */
+int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], size_t max);
+/* A choice of EVs for QPs: those of them that lead to the QP's peer; rest: backups. */
+int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, uint32_t active,
+	uint32_t *paths);
+int weft_dev_paths_close(struct weft_dev *dev, uint32_t paths); /* EBUSY: QPs use it */
+/* State of path `index` of a connected QP; ENOENT past the end; ENOTCONN before. */
+int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info);
+int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to);
+/* Probes one path; the answer, or none, comes from poll with this cookie.  Runs the device. */
+int weft_dev_probe(struct weft_dev_qp *qp, uint32_t ev, uint32_t cookie);
+int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max);
+/* Path state changes and everything else the engine tells: as weft_events(). */
+size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max);
+void weft_dev_counters(struct weft_dev *dev, struct weft_counters *counters);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_DEVICE_H */

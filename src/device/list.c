@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * list - which devices this host has.
+ *
+ * Three sources, in the order of how explicit they are: a file of this host ($WEFT_CONFIG), a list
+ * of addresses ($WEFT_PLANES), the fabric file with the host's name as `weft lab run` sets them.
+ * Where none is set there is no device, which is no error: a program that asks for devices on a
+ * host without a NIC gets an empty list, too.
+ *
+ * The GID of a device is its address on plane 0: unique in the fabric, known to whoever reads the
+ * fabric file, and an address that the kernel routes, so that greetings can be sent to it.
+ */
+#include "local.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <weft/topo.h>
+
+#define LINE_BYTES 2048
+
+static uint64_t fnv(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static void put_guid(struct weft_dev_name *name, const char *host)
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, name->gid, gid, sizeof(gid));
+	name->guid = fnv(fnv(fnv(UINT64_C(0xcbf29ce484222325), gid), host), name->name);
+	/* Locally administered, as an EUI-64 says it. */
+	name->guid = (name->guid & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
+}
+
+bool list_address(const char *text, uint8_t addr[16])
+{
+	memset(addr, 0, 10);
+	memset(addr + 10, 0xff, 2);
+	return inet_pton(AF_INET, text, addr + 12) == 1 || inet_pton(AF_INET6, text, addr) == 1;
+}
+
+/* Of an interface: its global IPv6 address, else its IPv4 address. */
+static bool interface_address(const char *interface, char text[INET6_ADDRSTRLEN])
+{
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+		if (!i->ifa_addr || strcmp(i->ifa_name, interface))
+			continue;
+		if (i->ifa_addr->sa_family == AF_INET6) {
+			const struct in6_addr *a = &((struct sockaddr_in6 *)(void *)i->ifa_addr)
+							    ->sin6_addr;
+
+			if (IN6_IS_ADDR_LINKLOCAL(a))
+				continue;
+			inet_ntop(AF_INET6, a, text, INET6_ADDRSTRLEN);
+			found = true;
+			break;
+		}
+		if (i->ifa_addr->sa_family == AF_INET && !found) {
+			inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr,
+				text, INET6_ADDRSTRLEN);
+			found = true;
+		}
+	}
+	freeifaddrs(all);
+	return found;
+}
+
+/* words: addresses and interfaces, by commas.  NULL, or the one that is neither. */
+static const char *take_planes(struct weft_dev_name *name, char *words)
+{
+	size_t at = 0;
+	uint32_t planes = 0;
+	char *rest = words, *word;
+
+	while ((word = strsep(&rest, ","))) {
+		char text[INET6_ADDRSTRLEN];
+		uint8_t addr[16];
+
+		snprintf(text, sizeof(text), "%s", word);
+		if (!list_address(text, addr) &&
+			(!interface_address(word, text) || !list_address(text, addr)))
+			return word;
+		if (planes == WEFT_PORTS_MAX)
+			return "more than 32 planes";
+		if (!planes++)
+			memcpy(name->gid, addr, 16);
+		at += (size_t)snprintf(name->planes + at, sizeof(name->planes) - at, "%s%s",
+			at ? "," : "", text);
+	}
+	return NULL;
+}
+
+static int read_line(struct weft_dev_name list[], uint32_t n, char *line, char *error, size_t bytes)
+{
+	char *rest = line, *word = strsep(&rest, " \t"), *planes = NULL;
+	struct weft_dev_name *dev = &list[n];
+	const char *wrong;
+
+	while (rest && !planes) {
+		planes = strsep(&rest, " \t");
+		planes = *planes ? planes : NULL;
+	}
+	if (!planes || strlen(word) >= sizeof(dev->name)) {
+		snprintf(error, bytes, "\"%s\": wanted are a name of up to 31 characters and "
+			"addresses or interfaces, separated by commas", word);
+		return -1;
+	}
+	*dev = (struct weft_dev_name){ 0 };
+	snprintf(dev->name, sizeof(dev->name), "%s", word);
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(list[i].name, word)) {
+			snprintf(error, bytes, "name: \"%s\" is there twice", word);
+			return -1;
+		}
+	wrong = take_planes(dev, planes);
+	if (wrong) {
+		snprintf(error, bytes, "planes: \"%s\" is neither an address nor an interface "
+			"with one", wrong);
+		return -1;
+	}
+	put_guid(dev, "");
+	return 0;
+}
+
+static int read_config(
+	struct weft_dev_name list[WEFT_DEV_MAX], const char *path, char *error, size_t bytes)
+{
+	FILE *file = fopen(path, "re");
+	char line[LINE_BYTES];
+	int n = 0, rc = 0;
+
+	if (!file) {
+		snprintf(error, bytes, "WEFT_CONFIG: cannot read %s", path);
+		return -1;
+	}
+	for (unsigned number = 1; !rc && fgets(line, sizeof(line), file); number++) {
+		char *text = line + strspn(line, " \t"), why[200] = "";
+
+		text[strcspn(text, "#\r\n")] = 0;
+		for (size_t end = strlen(text); end && strchr(" \t", text[end - 1]);)
+			text[--end] = 0;
+		if (!*text)
+			continue;
+		if (n == WEFT_DEV_MAX) {
+			snprintf(why, sizeof(why), "more than %u devices", WEFT_DEV_MAX);
+			rc = -1;
+		} else {
+			rc = read_line(list, (uint32_t)n, text, why, sizeof(why));
+		}
+		if (rc)
+			snprintf(error, bytes, "%s:%u: %s", path, number, why);
+		n++;
+	}
+	fclose(file);
+	return rc ? -1 : n;
+}
+
+static int read_planes(struct weft_dev_name *dev, const char *planes, char *error, size_t bytes)
+{
+	char words[LINE_BYTES];
+	const char *wrong;
+
+	*dev = (struct weft_dev_name){ .name = "weft0" };
+	snprintf(words, sizeof(words), "%s", planes);
+	wrong = take_planes(dev, words);
+	if (wrong) {
+		snprintf(error, bytes, "WEFT_PLANES: \"%s\" is neither an address nor an interface "
+			"with one", wrong);
+		return -1;
+	}
+	put_guid(dev, "");
+	return 1;
+}
+
+static int read_fabric(struct weft_dev_name *dev, const char *path, char *error, size_t bytes)
+{
+	const char *host = getenv("WEFT_HOST");
+	struct weft_topo *topo;
+	uint32_t node;
+
+	if (!host || !*host) {
+		snprintf(error, bytes, "which host of %s is this?  Set WEFT_HOST", path);
+		return -1;
+	}
+	if (weft_topo_open(&topo, path, error, bytes))
+		return -1;
+	*dev = (struct weft_dev_name){ .name = "weft0" };
+	node = weft_topo_node_find(topo, host);
+	if (node < weft_topo_shape(topo)->hosts)
+		weft_topo_host_addr(topo, node, 0, dev->gid);
+	else
+		snprintf(error, bytes, "%s: \"%s\" is not a host of this fabric", path, host);
+	put_guid(dev, host);
+	int rc = node < weft_topo_shape(topo)->hosts ? 1 : -1;
+
+	weft_topo_close(topo);
+	return rc;
+}
+
+int weft_dev_list(struct weft_dev_name list[WEFT_DEV_MAX], char *error, size_t error_bytes)
+{
+	const char *config = getenv("WEFT_CONFIG"), *planes = getenv("WEFT_PLANES");
+	const char *fabric = getenv("WEFT_FABRIC");
+
+	if (config && *config)
+		return read_config(list, config, error, error_bytes);
+	if (planes && *planes)
+		return read_planes(&list[0], planes, error, error_bytes);
+	if (fabric && *fabric)
+		return read_fabric(&list[0], fabric, error, error_bytes);
+	return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char error[256];
+static struct weft_dev_name list[WEFT_DEV_MAX];
+
+static int list_config(const char *text)
+{
+	char path[] = "/tmp/weft-list-test-XXXXXX";
+	int fd = mkstemp(path);
+
+	REQUIRE(fd >= 0);
+	REQUIRE(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	setenv("WEFT_CONFIG", path, 1);
+	error[0] = 0;
+	int n = weft_dev_list(list, error, sizeof(error));
+
+	unsetenv("WEFT_CONFIG");
+	unlink(path);
+	return n;
+}
+
+static void forget(void)
+{
+	unsetenv("WEFT_CONFIG");
+	unsetenv("WEFT_PLANES");
+	unsetenv("WEFT_FABRIC");
+	unsetenv("WEFT_HOST");
+}
+
+TEST(weft_dev_list__is_empty_where_nothing_says_so)
+{
+	forget();
+	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), 0);
+}
+
+TEST(weft_dev_list__reads_addresses)
+{
+	forget();
+	CHECK_EQ(list_config("# mine\n\n  a 10.0.0.1,fd00::7   # two planes\nb\tfd00::9\n"), 2);
+	CHECK(!strcmp(list[0].name, "a"));
+	CHECK(!strcmp(list[0].planes, "10.0.0.1,fd00::7"));
+	CHECK_EQ(list[0].gid[10], 0xff);
+	CHECK_EQ(list[0].gid[15], 1);
+	CHECK_EQ(list[1].gid[0], 0xfd);
+	CHECK(list[0].guid != list[1].guid);
+	setenv("WEFT_PLANES", "127.0.0.1", 1);
+	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), 1);
+	CHECK(!strcmp(list[0].name, "weft0"));
+	forget();
+}
+
+TEST(weft_dev_list__says_which_line_is_wrong)
+{
+	forget();
+	CHECK_EQ(list_config("a 10.0.0.1\na 10.0.0.2\n"), -1);
+	CHECK(strstr(error, ":2: name: \"a\""));
+	CHECK_EQ(list_config("a\n"), -1);
+	CHECK(strstr(error, ":1: \"a\""));
+	CHECK_EQ(list_config("a 10.0.0.1,nosuchif0\n"), -1);
+	CHECK(strstr(error, "\"nosuchif0\""));
+	setenv("WEFT_CONFIG", "/nonexistent/weft", 1);
+	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), -1);
+	CHECK(strstr(error, "/nonexistent/weft"));
+	forget();
+}
+
+TEST(weft_dev_list__asks_for_the_host_of_a_fabric)
+{
+	forget();
+	setenv("WEFT_FABRIC", "/nonexistent/fabric", 1);
+	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), -1);
+	CHECK(strstr(error, "WEFT_HOST"));
+	forget();
+}
