@@ -101,6 +101,7 @@ struct weft_pathset_attr {
 	uint32_t n;
 	uint32_t active;      /* how many to spray over; the rest are backups.  0: all */
 	uint32_t active_min;  /* never retire below; 0: max(planes, active / 4) */
+	bool in_order;        /* used in the order of evs, a random one already; else shuffled */
 };
 
 enum { WEFT_ACCESS_REMOTE_WRITE = 1 };

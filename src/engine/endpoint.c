@@ -70,6 +70,7 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 		.qps = carve(c, config->qps * sizeof(struct weft_qp)),
 		.sets = carve(c, config->pathsets * sizeof(struct pathset)),
 		.paths = carve(c, path_count(config) * sizeof(struct path)),
+		.pasts = carve(c, path_count(config) * sizeof(struct path_past)),
 		.orders = carve(c, path_count(config) * sizeof(uint16_t)),
 		.regions = carve(c, config->regions * sizeof(struct region)),
 		.cqs = carve(c, config->cqs * sizeof(struct cq)),

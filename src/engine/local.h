@@ -162,23 +162,28 @@ static_assert(offsetof(struct weft_qp, lost_low) == 128, "send is one line");
 static_assert(offsetof(struct weft_qp, rx_last) == 192, "ack is one line");
 static_assert(offsetof(struct weft_qp, rx_mpr_told) == 256, "answer is one line");
 
-struct path { /* one cache line */
+struct path { /* what every packet sent or acknowledged touches */
 	uint32_t ev;
 	uint32_t sent;       /* packets; its value is the sequence number of a transmission */
 	uint32_t acked;      /* packets */
 	uint32_t acked_seq;  /* highest transmission known to have arrived */
 	uint32_t acked16;    /* and when it was sent; valid once acked_seq is not 0 */
-	uint32_t marked, lost, rtt_ns;
+	uint32_t marked, rtt_ns;
 	uint8_t plane, state;
 	uint8_t losses;      /* in a row, nothing acknowledged between; saturates */
-	uint8_t proof_need, proof_have;
-	uint8_t probe_exp;   /* back-off of the next probe */
 	bool probing;
+};
+static_assert(sizeof(struct path) == 32, "two to a cache line");
+
+struct path_past { /* of the same path: what only losses and probes touch */
 	uint64_t probe_ns;   /* next probe of a bad path */
 	uint64_t changed_ns;
 	uint64_t proof_ns;   /* first of the answers in a row */
+	uint32_t lost;
+	uint8_t proof_need, proof_have;
+	uint8_t probe_exp;   /* back-off of the next probe */
 };
-static_assert(sizeof(struct path) == 64, "one path, one cache line");
+static_assert(sizeof(struct path_past) == 32, "two to a cache line");
 
 struct plane {
 	uint16_t first, total; /* its stretch of order[] */
@@ -215,6 +220,7 @@ struct pathset {
 	uint64_t tell_ns;
 	uint32_t rng; /* cheap, and not shared between sets */
 	struct path *path;
+	struct path_past *past;
 	uint16_t *order;
 	struct plane *plane; /* one per port of the endpoint */
 };
@@ -267,7 +273,8 @@ struct weft_endpoint {
 	struct weft_qp *qps;
 	struct pathset *sets;
 	struct path *paths;    /* all sets have theirs in here */
-	uint16_t *orders;      /* and these, at the same place */
+	struct path_past *pasts; /* and these two, at the same place */
+	uint16_t *orders;
 	struct region *regions;
 	struct cq *cqs;
 	struct sent_page *page;

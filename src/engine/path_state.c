@@ -41,7 +41,7 @@ bool path_step(struct weft_endpoint *ep, uint32_t set, uint32_t index, enum path
 		return false;
 	if (event != PATH_TURN && event != PATH_MARK) { /* those two are daily life */
 		event_note(ep, WEFT_EV_PATH_STATE, 0, set, path->ev, path->state, cell - 1u);
-		path->changed_ns = now;
+		ep->sets[set].past[index].changed_ns = now;
 	}
 	path->state = (uint8_t)(cell - 1);
 	return true;
@@ -72,7 +72,8 @@ void path_retire(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, b
 	struct pathset *set = &ep->sets[set_index];
 	struct path *path = &set->path[index];
 	bool was_up = path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP;
-	uint64_t up_ns = now - path->changed_ns;
+	struct path_past *past = &set->past[index];
+	uint64_t up_ns = now - past->changed_ns;
 
 	if (was_up && set->active <= 1 && !has_backup(set, &set->plane[path->plane]))
 		return; /* the last one: better than nothing */
@@ -80,10 +81,10 @@ void path_retire(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, b
 		return;
 	if (!path_step(ep, set_index, index, PATH_LOSS, now))
 		return;
-	bool relapse = path->proof_need && up_ns < RELAPSE_NS;
-	uint32_t need = relapse ? 2u * path->proof_need : ep->config.proof_answers;
+	bool relapse = past->proof_need && up_ns < RELAPSE_NS;
+	uint32_t need = relapse ? 2u * past->proof_need : ep->config.proof_answers;
 
-	path->proof_need = (uint8_t)WEFT_MIN(need, (uint32_t)PROOF_NEED_MAX);
+	past->proof_need = (uint8_t)WEFT_MIN(need, (uint32_t)PROOF_NEED_MAX);
 	ep->count.paths_retired++;
 	pathset_leave(set, index);
 	probe_retired(ep, set_index, index, now);
@@ -112,7 +113,7 @@ void path_allowed(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, 
 		return;
 	}
 	path_step(ep, set_index, index, PATH_LOSS, now);
-	path->proof_need = (uint8_t)ep->config.proof_answers;
+	set->past[index].proof_need = (uint8_t)ep->config.proof_answers;
 	probe_retired(ep, set_index, index, now);
 }
 
@@ -165,7 +166,7 @@ void path_on_loss(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, 
 	struct path *path = &set->path[index];
 	struct plane *plane = &set->plane[path->plane];
 
-	path->lost++;
+	set->past[index].lost++;
 	count8(&path->losses);
 	count_plane_loss(set, path->plane, sent16, now);
 	path_retire(ep, set_index, index, path->losses >= PATH_DEAD_LOSSES, now);

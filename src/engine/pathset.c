@@ -296,7 +296,7 @@ void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t 
 		if (!is_up(&set->path[index]))
 			continue;
 		path_step(ep, set_index, index, PATH_LOSS, now);
-		set->path[index].proof_need = (uint8_t)ep->config.proof_answers;
+		set->past[index].proof_need = (uint8_t)ep->config.proof_answers;
 		probe_retired(ep, set_index, index, now);
 	}
 	for (uint32_t i = 0; i < REPLIES; i++)
@@ -310,13 +310,13 @@ void pathset_wake_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t p
 	struct pathset *set = &ep->sets[set_index];
 
 	for (uint32_t i = 0; i < set->paths; i++) {
-		struct path *path = &set->path[i];
+		const struct path *path = &set->path[i];
 
 		if (path->plane != p || path->state != WEFT_PATH_ASSUMED_BAD)
 			continue;
-		path->probe_exp = 0;
-		path->probe_ns = now;
-		path->proof_have = 0;
+		set->past[i].probe_exp = 0;
+		set->past[i].probe_ns = now;
+		set->past[i].proof_have = 0;
 	}
 	probe_arm(ep, set_index, now);
 }

@@ -30,15 +30,12 @@ static void fill_paths(const struct weft_endpoint *ep, struct pathset *set,
 		struct plane *plane = &set->plane[p];
 
 		*plane = (struct plane){ .first = at, .reply = { PATH_NONE, PATH_NONE,
-						PATH_NONE, PATH_NONE } };
+								 PATH_NONE, PATH_NONE } };
 		for (uint32_t i = 0; i < attr->n; i++) {
 			if (attr->ports[i] != p)
 				continue;
-			set->path[i] = (struct path){
-				.ev = attr->evs[i],
-				.plane = (uint8_t)p,
-				.changed_ns = now,
-			};
+			set->path[i] = (struct path){ .ev = attr->evs[i], .plane = (uint8_t)p };
+			set->past[i] = (struct path_past){ .changed_ns = now };
 			set->order[at++] = (uint16_t)i;
 			plane->total++;
 		}
@@ -110,6 +107,7 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		.in_use = true,
 		.rng = (uint32_t)weft_rng_u64(&ep->rng) | 1,
 		.path = ep->paths + place,
+		.past = ep->pasts + place,
 		.order = ep->orders + place,
 		.plane = set->plane,
 	};
@@ -124,7 +122,7 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		path_step(ep, index, i, PATH_SET, ep->now);
 		pathset_return(set, i);
 	}
-	for (uint32_t p = 0; p < ep->config.ports; p++)
+	for (uint32_t p = 0; p < ep->config.ports && !attr->in_order; p++)
 		shuffle(ep, set, &set->plane[p]);
 	set->active_min = attr->active_min ? attr->active_min : WEFT_MAX(planes, active / 4);
 	set->reverse_ns = ep->now + ep->config.reverse_probe_ns;
@@ -233,8 +231,8 @@ int weft_path_info(const struct weft_endpoint *ep, uint32_t index, uint32_t n,
 		.sent = path->sent,
 		.acked = path->acked,
 		.marked = path->marked,
-		.lost = path->lost,
-		.changed_ns = path->changed_ns,
+		.lost = set->past[n].lost,
+		.changed_ns = set->past[n].changed_ns,
 	};
 	return 0;
 }

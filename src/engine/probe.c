@@ -47,14 +47,14 @@ static void arm_earlier(struct weft_endpoint *ep, uint32_t set, uint64_t due)
 
 void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64_t now)
 {
-	struct path *path = &ep->sets[set].path[index];
+	struct path_past *past = &ep->sets[set].past[index];
 
-	path->probe_exp = 0;
-	path->proof_have = 0;
-	path->probing = false;
-	path->probe_ns = now + jittered(ep, first_wait_ns(ep));
+	past->probe_exp = 0;
+	past->proof_have = 0;
+	ep->sets[set].path[index].probing = false;
+	past->probe_ns = now + jittered(ep, first_wait_ns(ep));
 	if (ep->sets[set].users)
-		arm_earlier(ep, set, path->probe_ns);
+		arm_earlier(ep, set, past->probe_ns);
 }
 
 static uint32_t cabled(const struct weft_endpoint *ep, const struct pathset *set)
@@ -94,7 +94,7 @@ void probe_arm(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 			continue;
 		uint64_t ready_ns = plane_ready_ns(ep, &set->plane[path->plane]);
 
-		due = WEFT_MIN(due, WEFT_MAX(path->probe_ns, ready_ns));
+		due = WEFT_MIN(due, WEFT_MAX(set->past[i].probe_ns, ready_ns));
 	}
 	if (set->heard && ep->config.reverse_probe_ns)
 		due = WEFT_MIN(due, set->reverse_ns);
@@ -155,14 +155,14 @@ static void probe_bad_paths(struct weft_endpoint *ep, uint32_t index, uint64_t n
 	struct pathset *set = &ep->sets[index];
 
 	for (uint32_t i = 0; i < set->paths; i++) {
-		struct path *path = &set->path[i];
+		const struct path *path = &set->path[i];
 
-		if (!wants_probe(path) || path->probe_ns > now ||
+		if (!wants_probe(path) || set->past[i].probe_ns > now ||
 		    !(cabled(ep, set) >> path->plane & 1) ||
 		    plane_ready_ns(ep, &set->plane[path->plane]) > now)
 			continue;
 		if (!probe_send(ep, index, i, false, 0, now))
-			path->probe_ns = now + first_wait_ns(ep);
+			set->past[i].probe_ns = now + first_wait_ns(ep);
 	}
 }
 
@@ -244,17 +244,18 @@ static void report(struct weft_endpoint *ep, const struct request *request, uint
 static void on_lost(struct weft_endpoint *ep, const struct request *request, uint64_t now)
 {
 	struct path *path = &ep->sets[request->set].path[request->path];
+	struct path_past *past = &ep->sets[request->set].past[request->path];
 
 	event_note(ep, WEFT_EV_EV_PROBE, 0, request->set, path->ev, 0, 0);
 	report(ep, request, 0);
 	path->probing = false;
-	path->proof_have = 0;
+	past->proof_have = 0;
 	if (path->state == WEFT_PATH_ASSUMED_BAD) {
-		uint64_t wait_ns = first_wait_ns(ep) << path->probe_exp;
+		uint64_t wait_ns = first_wait_ns(ep) << past->probe_exp;
 
-		if (path->probe_exp < 16)
-			path->probe_exp++;
-		path->probe_ns = now + jittered(ep, WEFT_MIN(wait_ns, ep->config.probe_ns_max));
+		if (past->probe_exp < 16)
+			past->probe_exp++;
+		past->probe_ns = now + jittered(ep, WEFT_MIN(wait_ns, ep->config.probe_ns_max));
 	} else {
 		count8(&path->losses);
 		if (path->losses >= 2) /* one may be the answer's fault */
@@ -293,12 +294,12 @@ static void stir(struct weft_endpoint *ep, uint32_t index, uint32_t plane, uint6
 	if (!was_quiet || set->plane[plane].active)
 		return;
 	for (uint32_t i = 0; i < set->paths; i++) {
-		struct path *path = &set->path[i];
+		const struct path *path = &set->path[i];
 
 		if (path->plane != plane || !wants_probe(path))
 			continue;
-		path->probe_exp = 0;
-		path->probe_ns = now;
+		set->past[i].probe_exp = 0;
+		set->past[i].probe_ns = now;
 	}
 }
 
@@ -306,6 +307,7 @@ static void on_answer(struct weft_endpoint *ep, const struct request *request, u
 {
 	struct pathset *set = &ep->sets[request->set];
 	struct path *path = &set->path[request->path];
+	struct path_past *past = &set->past[request->path];
 	uint64_t rtt_ns = WEFT_MAX(now - request->sent_ns, (uint64_t)1);
 
 	path->rtt_ns = (uint32_t)WEFT_MIN(rtt_ns, (uint64_t)UINT32_MAX);
@@ -317,12 +319,12 @@ static void on_answer(struct weft_endpoint *ep, const struct request *request, u
 		path->losses = 0;
 		pathset_alive(set, request->path);
 	} else if (path->state == WEFT_PATH_ASSUMED_BAD) {
-		if (!path->proof_have)
-			path->proof_ns = now;
-		count8(&path->proof_have);
-		path->probe_exp = 0;
-		path->probe_ns = now + WEFT_MAX((uint64_t)PROOF_GAP_NS, ep->config.base_rtt_ns);
-		if (path->proof_have >= path->proof_need && now - path->proof_ns >= PROOF_SPAN_NS)
+		if (!past->proof_have)
+			past->proof_ns = now;
+		count8(&past->proof_have);
+		past->probe_exp = 0;
+		past->probe_ns = now + WEFT_MAX((uint64_t)PROOF_GAP_NS, ep->config.base_rtt_ns);
+		if (past->proof_have >= past->proof_need && now - past->proof_ns >= PROOF_SPAN_NS)
 			path_revive(ep, request->set, request->path, now);
 	}
 	probe_arm(ep, request->set, now);

@@ -264,7 +264,7 @@ static void open_end(struct weft_sim *sim, uint32_t end)
 	for (size_t i = 0; i < n; i++)
 		ports[i] = (uint8_t)weft_ev_plane(evs[i]);
 	struct weft_pathset_attr set = {
-		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n
+		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n, .in_order = true
 	};
 	struct weft_qp_attr attr = { .cc = sim->config.cc,
 		.cc_config = { .rate_bps = sim->shape.host_bps * sim->shape.planes,

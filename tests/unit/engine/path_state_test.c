@@ -92,7 +92,7 @@ TEST(path_revive__who_relapses_must_prove_twice_as_much)
 
 	for (uint32_t i = 0; i < WEFT_COUNT(need); i++) {
 		path_retire(ep, w.set[0], 2, true, w.now);
-		CHECK_EQ(path->proof_need, need[i]);
+		CHECK_EQ(ep->sets[w.set[0]].past[2].proof_need, need[i]);
 		w.now += 1000000;
 		path_revive(ep, w.set[0], 2, w.now);
 		CHECK_EQ(path->state, WEFT_PATH_GOOD);
@@ -102,7 +102,7 @@ TEST(path_revive__who_relapses_must_prove_twice_as_much)
 	}
 	w.now += 1000000000; /* it has held for a while */
 	path_retire(ep, w.set[0], 2, true, w.now);
-	CHECK_EQ(path->proof_need, 3);
+	CHECK_EQ(ep->sets[w.set[0]].past[2].proof_need, 3);
 	world_close(&w);
 }
 

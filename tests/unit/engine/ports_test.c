@@ -182,7 +182,9 @@ TEST(resurrection__a_flapping_path_must_prove_ever_more)
 		sky.dead_ev = ev;
 		while (hand_path(&w, 0, ev)->state != WEFT_PATH_ASSUMED_BAD && w.now < deadline_ns)
 			busy_until(&w, w.now + 20000);
-		need[i] = hand_path(&w, 0, ev)->proof_need;
+		const struct pathset *set = &w.end[0]->sets[w.set[0]];
+
+		need[i] = set->past[pathset_find(set, ev)].proof_need;
 		sky.dead_ev = UINT32_MAX;
 		uint64_t since_ns = w.now;
 

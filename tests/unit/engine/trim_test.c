@@ -91,11 +91,12 @@ TEST(nacked__costs_the_path_a_turn_unless_the_last_hop_cut)
 		struct weft_pkt nack = nack_of(&w, &pkts[2], mark);
 		const struct path *path = hand_path(&w, 0, pkts[2].ev);
 		struct path before = *path;
+		const struct pathset *set = &w.end[0]->sets[w.set[0]];
 
 		hand_in(&w, 0, &nack);
 		CHECK_EQ(path->state, is_lasthop ? WEFT_PATH_GOOD : WEFT_PATH_SKIP);
 		CHECK_EQ(path->marked, before.marked + !is_lasthop);
-		CHECK_EQ(path->lost, before.lost);
+		CHECK_EQ(set->past[path - set->path].lost, 0);
 		CHECK_EQ(path->losses, before.losses);
 		CHECK_EQ(path->acked_seq, before.acked_seq); /* it has overtaken its queue */
 		/* One that sits out already stays so: the last hop says nothing about it. */

@@ -124,7 +124,8 @@ static inline uint32_t world_open_paths(struct world *w, uint32_t src, uint32_t 
 	for (size_t i = 0; i < n; i++)
 		ports[i] = (uint8_t)weft_ev_plane(evs[i]);
 	struct weft_pathset_attr attr = {
-		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n
+		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n,
+		.in_order = true
 	};
 
 	CHECK_EQ(weft_pathset_open(w->hosts[src].ep, &attr, &set), 0);
