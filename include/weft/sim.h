@@ -18,6 +18,7 @@
  * Threads  config.threads while weft_sim_run() runs, none outside.  Results do not depend on it.
  * Errors   0, or -1 with one line in error.  A broken invariant aborts.
  */
+#include <weft/base.h>
 #include <weft/engine.h>
 #include <weft/fabric.h>
 #include <weft/topo.h>
@@ -40,15 +41,40 @@ struct weft_sim_config {
 	enum weft_discipline discipline; /* not LOSSLESS */
 	bool unmarked_last_hop;          /* no ECN on ports to hosts, as the MRC paper has it */
 	const struct weft_cc_ops *cc;
+	const struct weft_sim_edge *edges; /* lent to _estimate and _open; flows name them */
+	uint32_t n_edges;
 };
 /* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */
 void weft_sim_config_default(struct weft_sim_config *config);
 
-/* One write of len_bytes from src to dst over a queue pair of its own. */
+/*
+ * One write of len_bytes from src to dst, or a step of computing at src alone.  All flows of a job
+ * from one host to another share a queue pair, in the order in which they begin.
+ *
+ *   flow 0  h0 --------> h1                     edges[0] = { .flow = 0 }
+ *   flow 1               h1 --computes-- h1     after_first 0, n_after 1: when 0 has arrived
+ *
+ * What a flow waits for must begin at its own source, and is done when its sender knows, or end
+ * there: then it has arrived when a write with immediate has consumed a receive there.  Nothing else
+ * is ever known to a host.  A flow that is repeated begins again as soon as its edges allow; with
+ * { .flow = itself, .lag = 1 } that is one repetition after the other.
+ */
 struct weft_sim_flow {
-	uint32_t src, dst;  /* hosts, different ones */
-	uint32_t len_bytes; /* at least 1 */
-	uint64_t start_ps;  /* after WEFT_SIM_START_PS */
+	uint32_t src, dst;             /* the same host: it computes for delay_ps */
+	uint32_t len_bytes;            /* at least 1; 0 where it computes */
+	uint64_t start_ps;             /* after WEFT_SIM_START_PS; not before that */
+	uint32_t repeats;              /* 0 is 1 */
+	uint64_t delay_ps;             /* it begins so long after start_ps and what it waits for */
+	uint32_t after_first, n_after; /* config.edges: what it waits for */
+	uint16_t job;
+	uint16_t step; /* for whoever reports */
+	bool told;     /* a write with immediate even if nobody waits for it */
+};
+
+#define WEFT_SIM_WHOLE UINT32_MAX
+/* Repetition i waits for repetition i - lag of flow, if there is one; WHOLE: for all of them. */
+struct weft_sim_edge {
+	uint32_t flow, lag;
 };
 
 /* ---- loads: who sends to whom ---- */
@@ -145,6 +171,15 @@ void weft_sim_run(
 void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals);
 /* From its start until its sender knows that it is done; 0: not yet, or failed. */
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow);
+/* After WEFT_SIM_START_PS.  done and arrived: of the last repetition; 0: not yet. */
+struct weft_sim_times {
+	uint64_t started_ps; /* posted, or behind others of its connection; of the first repetition */
+	uint64_t done_ps;    /* its sender knows */
+	uint64_t arrived_ps; /* its receiver knows; 0 also where it is not told */
+};
+void weft_sim_flow_times(const struct weft_sim *sim, uint32_t flow, struct weft_sim_times *times);
+/* How long each message took, repetitions counted one by one: nanoseconds, up to 4 seconds. */
+void weft_sim_messages(const struct weft_sim *sim, struct weft_hist *hist);
 uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host);
 /* Sums of the endpoints' counters. */
 void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum);

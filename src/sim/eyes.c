@@ -75,7 +75,11 @@ bool weft_sim_flow_path(
 	const struct weft_sim *sim, uint32_t flow, uint32_t index, struct weft_path_info *info)
 {
 	WEFT_ASSERT(flow < sim->n_flows);
-	const struct flow_end *end = &sim->flow_ends[(uint64_t)flow << 1];
+	uint32_t conn = sim->wiring.conn_of[flow];
+
+	if (conn == NONE) /* it computes */
+		return false;
+	const struct flow_end *end = &sim->wiring.flow_ends[(uint64_t)conn << 1];
 
 	return end->qpn &&
 	       !weft_path_info(sim->hosts[sim->flows[flow].src].ep, end->set, index, info);

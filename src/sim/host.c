@@ -11,7 +11,7 @@
  * The engine writes a packet where it will lie until it is delivered; on cables and in queues only
  * its frame moves.
  *
- * Hot: all but the posting of flows.
+ * Hot: all of it.
  */
 #include "local.h"
 
@@ -140,21 +140,11 @@ static void emit(struct run *r, uint64_t now_ps)
 
 static void finish(struct run *r, uint64_t now_ps)
 {
-	struct weft_sim *sim = r->sim;
 	struct weft_done done;
 
 	r->answered = false;
-	while (weft_poll(r->host->ep, 0, &done, 1)) {
-		const struct weft_sim_flow *flow = &sim->flows[done.id];
-
-		r->host->flows_open--;
-		if (done.status == WEFT_OK) {
-			sim->flow_ps[done.id] = now_ps - WEFT_SIM_START_PS - flow->start_ps;
-			r->lane->flows_done++;
-		} else {
-			r->lane->flows_failed++;
-		}
-	}
+	while (weft_poll(r->host->ep, 0, &done, 1))
+		flow_on_done(r->lane, r->index, &done, now_ps);
 }
 
 /* What comes by this frame is taken in. */
@@ -186,7 +176,7 @@ static void deliver(struct run *r, const struct weft_frame *frame, uint64_t now_
 	if (WEFT_LIKELY(is_well(r, frame))) {
 		pkt->mark = frame->mark;
 		pkt->port = (uint8_t)frame->in_port;
-		r->answered |= !weft_op_is_write(pkt->op);
+		r->answered |= !weft_op_is_write(pkt->op) || host->listens;
 		weft_input(host->ep, pkt, 1, now_ps / 1000, &place);
 		host->digest = (host->digest ^ (now_ps + pkt->psn + pkt->mark * 31u)) *
 			       UINT64_C(0x9e3779b97f4a7c15);
@@ -196,49 +186,11 @@ static void deliver(struct run *r, const struct weft_frame *frame, uint64_t now_
 	slab_give(&sim->slab, &r->lane->cache, slot);
 }
 
-/* All flows that start by now. */
-static void start_flows(struct run *r, uint64_t now_ps)
-{
-	struct weft_sim *sim = r->sim;
-	struct host *host = r->host;
-
-	for (; host->next_flow != host->end_flow; host->next_flow++) {
-		uint32_t index = sim->starts[host->next_flow];
-		const struct weft_sim_flow *flow = &sim->flows[index];
-
-		if (flow->start_ps + WEFT_SIM_START_PS > now_ps)
-			break;
-		struct weft_qp *qp =
-			weft_qp_find(host->ep, sim->flow_ends[(uint64_t)index << 1].qpn);
-		struct weft_work work = { .id = index,
-			.remote_va = 0,
-			.len_bytes = flow->len_bytes,
-			.rkey = sim->flow_ends[(uint64_t)index << 1 | 1].rkey };
-
-		host->flows_open++;
-		/* No path leads there, or its QP has failed before. */
-		if (!qp || weft_post_write(qp, &work)) {
-			host->flows_open--;
-			r->lane->flows_failed++;
-		}
-	}
-}
-
-static uint64_t next_start_ps(const struct run *r)
-{
-	const struct host *host = r->host;
-
-	if (host->next_flow == host->end_flow || host->is_paused)
-		return WEFT_NEVER;
-	return r->sim->flows[r->sim->starts[host->next_flow]].start_ps + WEFT_SIM_START_PS;
-}
-
 void host_alarm(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
 	struct host *host = &sim->hosts[index];
-	struct run r = { .sim = sim, .host = host };
-	uint64_t at_ps = WEFT_MIN(host->wake_ps, next_start_ps(&r));
+	uint64_t at_ps = WEFT_MIN(host->wake_ps, flow_next_ps(sim, host));
 
 	if (at_ps == WEFT_NEVER)
 		return;
@@ -269,7 +221,7 @@ void host_run(struct lane *lane, uint32_t index)
 	const struct action *action = fault_next(lane, index, &at);
 
 	for (;;) {
-		uint64_t now_ps = WEFT_MIN(host->wake_ps, next_start_ps(&r));
+		uint64_t now_ps = WEFT_MIN(host->wake_ps, flow_next_ps(sim, host));
 
 		if (i < lane->n_frames)
 			now_ps = WEFT_MIN(now_ps, mail_ps(lane, i));
@@ -285,7 +237,7 @@ void host_run(struct lane *lane, uint32_t index)
 			deliver(&r, mail_frame(lane, i), now_ps);
 		if (WEFT_UNLIKELY(host->is_paused))
 			continue;
-		start_flows(&r, now_ps);
+		flow_start(lane, index, now_ps);
 		emit(&r, now_ps);
 		if (r.answered)
 			finish(&r, now_ps);

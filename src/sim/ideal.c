@@ -48,9 +48,11 @@ static void add(struct side *side, const struct weft_topo_shape *s,
 	uint32_t full = flow->len_bytes / payload, rest = flow->len_bytes % payload;
 	uint32_t last = DATA_HEADERS + WEFT_ALIGN_UP(rest ? rest : payload, 4u);
 
-	side->full += full;
-	side->sum_ps += full * line_ps(s->host_bps, DATA_HEADERS + payload);
-	side->sum_ps += rest ? line_ps(s->host_bps, last) : 0;
+	uint64_t times = flow_repeats(flow);
+
+	side->full += times * full;
+	side->sum_ps += times * full * line_ps(s->host_bps, DATA_HEADERS + payload);
+	side->sum_ps += rest ? times * line_ps(s->host_bps, last) : 0;
 	side->shortest = side->shortest ? WEFT_MIN(side->shortest, last) : last;
 	side->is_near |= flow->src / s->hosts_per_t0 == flow->dst / s->hosts_per_t0;
 }
@@ -65,6 +67,8 @@ uint64_t weft_sim_ideal_ps(
 
 	WEFT_ASSERT(side);
 	for (uint32_t i = 0; i < n; i++) {
+		if (flows[i].src == flows[i].dst)
+			continue;
 		add(&side[flows[i].src], s, &flows[i], payload);
 		add(&side[s->hosts + flows[i].dst], s, &flows[i], payload);
 	}

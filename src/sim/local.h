@@ -6,6 +6,7 @@
  *
  *   open.c    memory, hosts, switches, connections    run.c   windows and threads
  *   plan.c    sizes, who owns what                    mail.c  frames under way, per receiver
+ *   wiring.c  which connections a load needs          flow.c  what waits for what
  *   host.c    one engine through one window           slab.c  packets, and memory itself
  *   hop.c     one switch through one window           wheel.c far-away alarms
  *   fault.c   what breaks, sorted by who is hit       load.c, ideal.c, result.c
@@ -30,6 +31,7 @@ enum {
 	AREAS_MAX = 1024,
 	RING_MAX = 4096,
 	MAIL_NUMBER_BITS = 20,
+	DEPTH_MAX = 16,                        /* messages that a connection has under way */
 	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
 	DATA_HEADERS = 14 + 80 + 8 + 12 + 4 + 4 + 4 + 16,
 };
@@ -119,14 +121,14 @@ struct host {
 	struct weft_endpoint *ep;
 	uint64_t wake_ps; /* when it wants to be run for its own sake */
 	uint64_t digest;
-	uint32_t next_flow, end_flow; /* of sim->starts: what it has still to post */
+	uint32_t next_flow, end_flow; /* of sim->starts: the heap of what it has to begin */
 	uint32_t wheel_next, wheel_prev;
 	uint64_t wheel_window; /* WEFT_NEVER: it stands in no list */
 	uint16_t wheel_slot;
 	uint16_t is_paused;
 	uint16_t ports_up, ports_gray; /* bit n: port n; gray: see struct gray */
 	uint16_t t0, downlink;
-	uint32_t flows_open; /* posted and not done */
+	bool listens; /* something that comes may consume a receive */
 };
 _Static_assert(sizeof(struct host) == 64, "a hundred thousand of these");
 
@@ -189,6 +191,7 @@ struct lane {
 	uint32_t n_frames, frames_max;
 
 	/* results */
+	struct weft_hist messages;
 	uint64_t packet_hops, lost, corrupt;
 	uint32_t flows_done, flows_failed;
 
@@ -197,6 +200,66 @@ struct lane {
 	uint32_t done[2], failed[2];
 	char apart[64];
 };
+
+/* ---- wiring.c ---- */
+
+struct conn {
+	uint32_t src, dst;
+	uint32_t first, last; /* flows that are ready and wait until it has room; NONE: none */
+	uint8_t depth, posted;
+	bool told; /* its receiver must have receives posted */
+};
+
+struct flow_end { /* by connection << 1 | is_destination */
+	uint32_t qpn, set;
+	uint32_t lead; /* the end at the same host whose paths it shares; maybe itself */
+	bool sends;    /* of a lead: some end that shares them sends */
+};
+
+struct host_ends {
+	uint32_t sends, receives; /* queue pairs */
+	uint32_t sets, send_sets; /* sets of paths; those that data goes over */
+	uint8_t depth;            /* a power of two, or 0 */
+	bool told, listens;
+};
+
+struct wiring {
+	uint32_t n_conns;
+	struct conn *conns;
+	uint32_t *conn_of; /* [flow]; NONE: it computes */
+	uint64_t *told;    /* bits: flows that are written with immediate */
+	struct flow_end *flow_ends;
+	uint32_t *ends;    /* connection << 1 | is_destination, sorted by host */
+	uint32_t *ends_of; /* [host]: first; one more at the end */
+	struct host_ends *of_host;
+	uint32_t *order;
+	void *memory;
+	uint64_t bytes;
+};
+/* Whether the flows can be: hosts, sizes, and edges that lead somewhere and not in a circle. */
+bool judge_flows(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+	uint32_t n, char *error, size_t error_bytes);
+/* The flows' edges have been judged.  False: out of memory. */
+bool wiring_make(struct wiring *wiring, const struct weft_sim_flow flows[], uint32_t n,
+	const struct weft_sim_edge edges[], uint32_t hosts);
+void wiring_drop(struct wiring *wiring);
+
+/* ---- flow.c ---- */
+
+struct flow_state {
+	uint64_t begin_ps; /* of the repetition that stands in the heap */
+	uint64_t started_ps, done_ps, arrived_ps;
+	uint32_t posted, done; /* repetitions */
+	uint32_t arrived;      /* the receiver's */
+	uint32_t waiting;      /* edges that hold the next repetition back */
+	uint32_t next;         /* in the queue of its connection */
+	bool failed;
+};
+
+static inline uint32_t flow_repeats(const struct weft_sim_flow *flow)
+{
+	return flow->repeats ? flow->repeats : 1;
+}
 
 struct weft_sim {
 	struct weft_sim_config config;
@@ -226,13 +289,16 @@ struct weft_sim {
 
 	/* flows */
 	struct weft_sim_flow *flows;
-	uint64_t *flow_ps;
-	uint32_t *starts;  /* flows sorted by source, then start */
-	uint32_t *ends;    /* flow << 1 | is_destination, sorted by host */
-	uint32_t *ends_of; /* [host]: first; one more at the end */
-	struct flow_end {  /* by flow << 1 | is_destination */
-		uint32_t qpn, set, rkey;
-	} * flow_ends;
+	struct flow_state *flow_states;
+	uint32_t *starts; /* flows by source: each host's heap of what begins, and room */
+	struct weft_sim_edge *edges;
+	struct waits { /* who waits for a flow, by an edge */
+		uint32_t flow, edge;
+	} * waits;
+	uint32_t *waits_of; /* [flow]: first; one more at the end */
+	uint32_t n_waits;
+	uint32_t *rkeys; /* [host] */
+	struct wiring wiring;
 	struct action *actions;
 	struct gray *grays;
 	uint32_t n_grays;
@@ -255,6 +321,7 @@ struct weft_sim {
 
 struct plan {
 	struct weft_sim_memory memory;
+	struct wiring wiring; /* made with it, dropped by whoever has it */
 	uint64_t window_ps;
 	uint32_t ring;
 	uint32_t packets;     /* no more can exist at a time */
@@ -272,6 +339,8 @@ bool plan_fail(char *error, size_t error_bytes, const char *format, ...)
 /* Of an endpoint with that many QPs of each kind; the host's number is part of the seed. */
 void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t sends,
 	uint32_t receives, struct weft_config *out);
+void plan_host(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends,
+	struct weft_config *out);
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
 	const struct weft_port_profile profiles[2], struct weft_switch_config *out);
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
@@ -311,6 +380,10 @@ void host_run(struct lane *lane, uint32_t host);
 void host_alarm(struct lane *lane, uint32_t host); /* into the wheel, or due */
 uint32_t host_bytes(const struct weft_pkt *pkt);   /* of its frame */
 uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint32_t ev);
+void flow_sort(struct weft_sim *sim); /* what begins, and who waits for whom */
+uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host);
+void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that begins by now */
+void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
 void hop_run(struct lane *lane, uint32_t node);
 void fault_host(struct lane *lane, uint32_t host, const struct action *action);
 void fault_switch(struct lane *lane, uint32_t node, const struct action *action);

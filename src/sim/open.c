@@ -9,8 +9,6 @@
  */
 #include "local.h"
 
-#include <stdlib.h>
-
 #define REGION_BASE ((void *)64) /* nothing is ever written there: packets carry no bytes */
 
 /* ---- memory ---- */
@@ -48,18 +46,19 @@ static bool take_nodes(struct weft_sim *sim, const struct plan *plan)
 
 static bool take_flows(struct weft_sim *sim, uint32_t n_actions)
 {
-	uint64_t n = sim->n_flows;
+	uint64_t n = sim->n_flows, edges = sim->config.n_edges;
 
 	sim->flows = take(sim, n, sizeof(*sim->flows));
-	sim->flow_ps = take(sim, n, sizeof(*sim->flow_ps));
+	sim->flow_states = take(sim, n, sizeof(*sim->flow_states));
 	sim->starts = take(sim, n, sizeof(*sim->starts));
-	sim->ends = take(sim, 2 * n, sizeof(*sim->ends));
-	sim->ends_of = take(sim, sim->shape.hosts + 1, sizeof(*sim->ends_of));
-	sim->flow_ends = take(sim, 2 * n, sizeof(*sim->flow_ends));
+	sim->edges = take(sim, edges, sizeof(*sim->edges));
+	sim->waits = take(sim, sim->n_waits, sizeof(*sim->waits));
+	sim->waits_of = take(sim, n + 1, sizeof(*sim->waits_of));
+	sim->rkeys = take(sim, sim->shape.hosts, sizeof(*sim->rkeys));
 	sim->actions = take(sim, n_actions, sizeof(*sim->actions));
 	sim->grays = take(sim, n_actions, sizeof(*sim->grays));
-	return sim->flows && sim->flow_ps && sim->starts && sim->ends && sim->ends_of &&
-	       sim->flow_ends && sim->actions && sim->grays;
+	return sim->flows && sim->flow_states && sim->starts && sim->edges && sim->waits &&
+	       sim->waits_of && sim->rkeys && sim->actions && sim->grays;
 }
 
 static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
@@ -90,6 +89,7 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	lane->spare = slab_take(&sim->slab, &lane->cache);
 	weft_frame_pool_init(&lane->pool, frames, plan->packets);
 	wheel_init(&lane->wheel, lists);
+	weft_hist_init(&lane->messages);
 	plan_lane(lane, &sim->shape, sim->n_lanes);
 	return true;
 }
@@ -250,15 +250,14 @@ static void open_switch(struct lane *lane, uint32_t node)
 
 /* ---- hosts ---- */
 
-static void open_end(struct weft_sim *sim, uint32_t end)
+static void open_set(struct weft_sim *sim, uint32_t end)
 {
-	const struct weft_sim_flow *flow = &sim->flows[end >> 1];
-	uint32_t src = end & 1 ? flow->dst : flow->src, dst = end & 1 ? flow->src : flow->dst;
-	struct weft_endpoint *ep = sim->hosts[src].ep;
-	struct flow_end *e = &sim->flow_ends[end];
+	const struct conn *conn = &sim->wiring.conns[end >> 1];
+	uint32_t src = end & 1 ? conn->dst : conn->src, dst = end & 1 ? conn->src : conn->dst;
+	struct flow_end *e = &sim->wiring.flow_ends[end];
 	uint32_t evs[512];
 	uint8_t ports[512];
-	size_t wanted = end & 1 ? sim->config.reply_paths : sim->config.paths;
+	size_t wanted = e->sends ? sim->config.paths : sim->config.reply_paths;
 	size_t n = weft_topo_evs(sim->config.topo, src, dst, sim->config.seed + 1, evs, wanted);
 
 	for (size_t i = 0; i < n; i++)
@@ -266,6 +265,17 @@ static void open_end(struct weft_sim *sim, uint32_t end)
 	struct weft_pathset_attr set = {
 		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n, .in_order = true
 	};
+
+	e->set = NONE; /* no path: ends that share it stay closed, and their flows fail */
+	if (n)
+		WEFT_ASSERT(!weft_pathset_open(sim->hosts[src].ep, &set, &e->set));
+}
+
+static void open_end(struct weft_sim *sim, uint32_t end)
+{
+	const struct conn *conn = &sim->wiring.conns[end >> 1];
+	struct weft_endpoint *ep = sim->hosts[end & 1 ? conn->dst : conn->src].ep;
+	struct flow_end *e = &sim->wiring.flow_ends[end];
 	struct weft_qp_attr attr = { .cc = sim->config.cc,
 		.cc_config = { .rate_bps = sim->shape.host_bps * sim->shape.planes,
 			.mtu_bytes = weft_nominal_bytes(plan_payload(&sim->shape)),
@@ -274,44 +284,36 @@ static void open_end(struct weft_sim *sim, uint32_t end)
 	struct weft_qp *qp;
 	struct weft_qp_info info;
 
-	e->qpn = 0; /* no path: this end stays closed, and its flow fails */
-	if (!n)
+	e->qpn = 0;
+	if (e->lead == end)
+		open_set(sim, end);
+	e->set = sim->wiring.flow_ends[e->lead].set;
+	if (e->set == NONE)
 		return;
-	WEFT_ASSERT(!weft_pathset_open(ep, &set, &e->set));
 	WEFT_ASSERT(!weft_qp_open(ep, &attr, &qp));
 	weft_qp_info(qp, &info);
 	e->qpn = info.qpn;
-}
-
-static void plan_host(const struct weft_sim *sim, uint32_t host, struct weft_config *config)
-{
-	uint32_t ends = sim->ends_of[host + 1] - sim->ends_of[host], receives = 0;
-
-	for (uint32_t i = sim->ends_of[host]; i < sim->ends_of[host + 1]; i++)
-		receives += sim->ends[i] & 1;
-	plan_endpoint(&sim->config, host, ends - receives, receives, config);
 }
 
 static void open_host(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
 	struct host *host = &sim->hosts[index];
-	uint32_t first = sim->ends_of[index], end = sim->ends_of[index + 1], rkey;
+	const struct wiring *w = &sim->wiring;
 	struct weft_config config;
 
-	plan_host(sim, index, &config);
+	plan_host(&sim->config, index, &w->of_host[index], &config);
 	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
 	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
-	WEFT_ASSERT(!weft_region_add(
-		host->ep, 0, REGION_BASE, UINT32_MAX, 0, WEFT_ACCESS_REMOTE_WRITE, 99, &rkey));
+	WEFT_ASSERT(!weft_region_add(host->ep, 0, REGION_BASE, UINT32_MAX, 0,
+		WEFT_ACCESS_REMOTE_WRITE, 99, &sim->rkeys[index]));
 	host->t0 = (uint16_t)(index / sim->shape.hosts_per_t0);
 	host->downlink = (uint16_t)(index % sim->shape.hosts_per_t0);
 	host->ports_up = (uint16_t)((UINT64_C(1) << sim->shape.planes) - 1);
 	host->wake_ps = host->wheel_window = WEFT_NEVER;
-	for (uint32_t i = first; i < end; i++) {
-		open_end(sim, sim->ends[i]);
-		sim->flow_ends[sim->ends[i]].rkey = rkey;
-	}
+	host->listens = w->of_host[index].listens;
+	for (uint32_t i = w->ends_of[index]; i < w->ends_of[index + 1]; i++)
+		open_end(sim, w->ends[i]);
 }
 
 static void open_own(struct lane *lane)
@@ -333,21 +335,22 @@ static void open_own(struct lane *lane)
 
 static void connect_end(struct weft_sim *sim, uint32_t end)
 {
-	const struct weft_sim_flow *flow = &sim->flows[end >> 1];
-	const struct flow_end *e = &sim->flow_ends[end], *peer = &sim->flow_ends[end ^ 1];
-	struct weft_endpoint *ep = sim->hosts[end & 1 ? flow->dst : flow->src].ep;
+	const struct conn *conn = &sim->wiring.conns[end >> 1];
+	const struct flow_end *e = &sim->wiring.flow_ends[end];
+	const struct flow_end *peer = &sim->wiring.flow_ends[end ^ 1];
+	struct weft_endpoint *ep = sim->hosts[end & 1 ? conn->dst : conn->src].ep;
 	struct weft_config config;
 
 	if (!e->qpn || !peer->qpn)
 		return;
 	plan_endpoint(&sim->config, 0, 1, 1, &config);
-	struct weft_qp_attr attr = { .peer = end & 1 ? flow->src : flow->dst,
+	struct weft_qp_attr attr = { .peer = end & 1 ? conn->src : conn->dst,
 		.peer_qpn = peer->qpn,
 		.pathset = e->set,
 		.mpr_rx_psns = config.window_psns,
 		.mpr_tx_psns = config.window_psns,
-		.wimm_rx = 1,
-		.wimm_tx = 1,
+		.wimm_rx = conn->told ? conn->depth : 1,
+		.wimm_tx = conn->told ? conn->depth : 1,
 		.trim_nack_rx = sim->config.discipline == WEFT_DISCIPLINE_TRIM,
 		.timeout_exp = 8,
 		.linear_count = 7,
@@ -356,58 +359,22 @@ static void connect_end(struct weft_sim *sim, uint32_t end)
 
 	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTR, &attr, WEFT_SIM_START_PS / 1000));
 	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTS, &attr, WEFT_SIM_START_PS / 1000));
+	for (unsigned i = 0; conn->told && end & 1 && i < conn->depth; i++)
+		WEFT_ASSERT(!weft_post_recv(qp, 0));
 }
 
 static void connect_own(struct lane *lane)
 {
 	struct weft_sim *sim = lane->sim;
+	const struct wiring *w = &sim->wiring;
 
 	for (uint32_t host = lane->host_first; host < lane->host_end; host++) {
-		for (uint32_t i = sim->ends_of[host]; i < sim->ends_of[host + 1]; i++)
-			connect_end(sim, sim->ends[i]);
+		for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++)
+			connect_end(sim, w->ends[i]);
 		sim->hosts[host].wake_ps = weft_next_timeout(sim->hosts[host].ep);
 		if (sim->hosts[host].wake_ps != WEFT_NEVER)
 			sim->hosts[host].wake_ps *= 1000;
 		host_alarm(lane, host);
-	}
-}
-
-static int by_start(const void *left, const void *right, void *arg)
-{
-	const struct weft_sim_flow *flows = arg;
-	uint32_t i = *(const uint32_t *)left, k = *(const uint32_t *)right;
-
-	if (flows[i].src != flows[k].src)
-		return flows[i].src < flows[k].src ? -1 : 1;
-	if (flows[i].start_ps != flows[k].start_ps)
-		return flows[i].start_ps < flows[k].start_ps ? -1 : 1;
-	return i < k ? -1 : i > k;
-}
-
-/* Which ends each host has, in the order of flows; which flows it starts, in that of time. */
-static void sort_flows(struct weft_sim *sim)
-{
-	uint32_t hosts = sim->shape.hosts, host = 0;
-
-	for (uint32_t i = 0; i < sim->n_flows; i++) {
-		sim->ends_of[sim->flows[i].src]++;
-		sim->ends_of[sim->flows[i].dst]++;
-		sim->starts[i] = i;
-	}
-	for (uint32_t i = 0, sum = 0; i <= hosts; i++) {
-		sum += i < hosts ? sim->ends_of[i] : 0;
-		sim->ends_of[i] = sum; /* the end; turns into the beginning below */
-	}
-	for (uint32_t i = sim->n_flows; i--;) {
-		sim->ends[--sim->ends_of[sim->flows[i].dst]] = i << 1 | 1;
-		sim->ends[--sim->ends_of[sim->flows[i].src]] = i << 1;
-	}
-	qsort_r(sim->starts, sim->n_flows, sizeof(*sim->starts), by_start, sim->flows);
-	for (uint32_t i = 0; i < sim->n_flows; host++) {
-		sim->hosts[host].next_flow = i;
-		while (i < sim->n_flows && sim->flows[sim->starts[i]].src == host)
-			i++;
-		sim->hosts[host].end_flow = i;
 	}
 }
 
@@ -418,7 +385,7 @@ static void place_blocks(struct weft_sim *sim)
 	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
 		struct weft_config config;
 
-		plan_host(sim, host, &config);
+		plan_host(&sim->config, host, &sim->wiring.of_host[host], &config);
 		sim->block_of[host] = at;
 		at += weft_endpoint_size(&config);
 	}
@@ -459,13 +426,17 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	struct weft_sim *sim = memory_reserve(sizeof(*sim));
 
 	if (!sim) {
+		wiring_drop(&plan.wiring);
 		(void)plan_fail(error, error_bytes, "out of memory");
 		return -1;
 	}
 	sim->config = *config;
+	sim->wiring = plan.wiring;
 	sim->shape = *weft_topo_shape(config->topo);
 	sim->n_lanes = WEFT_MIN(config->threads, sim->shape.t0s);
 	sim->n_flows = n;
+	for (uint32_t i = 0; i < n; i++)
+		sim->n_waits += flows[i].n_after;
 	sim->window_ps = plan.window_ps;
 	sim->ring = plan.ring;
 	sim->ports_max = plan.ports_max;
@@ -478,6 +449,9 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	}
 	if (n)
 		memcpy(sim->flows, flows, n * sizeof(*flows));
+	if (config->n_edges)
+		memcpy(sim->edges, config->edges, config->n_edges * sizeof(*config->edges));
+	sim->config.edges = sim->edges;
 	fill_profiles(sim);
 	lay_cables(sim);
 	if (!fault_expand(sim, faults, n_faults, error, error_bytes)) {
@@ -485,7 +459,7 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 		return -1;
 	}
 	collect_sids(sim);
-	sort_flows(sim);
+	flow_sort(sim);
 	place_blocks(sim);
 	sim->window = WEFT_SIM_START_PS / sim->window_ps;
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
@@ -506,6 +480,7 @@ void weft_sim_close(struct weft_sim *sim)
 	if (!sim)
 		return;
 	slab_close(&sim->slab);
+	wiring_drop(&sim->wiring);
 	for (uint32_t i = 0; i < sim->n_areas; i++)
 		memory_release(sim->areas[i].at, sim->areas[i].bytes);
 	memory_release(sim, sizeof(*sim));

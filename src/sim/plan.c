@@ -46,6 +46,13 @@ uint32_t plan_payload(const struct weft_topo_shape *shape)
 	return payload;
 }
 
+static uint32_t reply_paths_of(const struct weft_sim_config *config)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+
+	return WEFT_MIN(config->reply_paths, s->planes * WEFT_MAX(s->uplinks, 1u));
+}
+
 void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t sends,
 	uint32_t receives, struct weft_config *out)
 {
@@ -53,7 +60,7 @@ void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t
 	uint32_t payload = plan_payload(s), ends = WEFT_MAX(sends + receives, 1u);
 	uint32_t exist = s->planes * WEFT_MAX(s->uplinks, 1u);
 	uint32_t paths = WEFT_MIN(config->paths, exist);
-	uint32_t reply_paths = WEFT_MIN(config->reply_paths, exist);
+	uint32_t reply_paths = reply_paths_of(config);
 	/* Congestion control's largest window: 1.5 times bandwidth and delay. */
 	uint64_t bdp = s->host_bps / 8 * s->base_rtt_ns / 1000000000u * s->planes;
 	uint32_t window_pkts = (uint32_t)(bdp * 3 / 2 / payload) + 16;
@@ -79,6 +86,27 @@ void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t
 	out->mtu_bytes = payload;
 	out->base_rtt_ns = s->base_rtt_ns;
 	out->seed = config->seed * GOLDEN + 100 + host;
+}
+
+/* Paths that a pair shares, both ways; queues as deep as connections; the way back asked less often
+ * where there are many, since each set asks for itself.
+ */
+void plan_host(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends,
+	struct weft_config *out)
+{
+	uint32_t depth = WEFT_MAX(ends->depth, 1u), only = ends->sets - ends->send_sets;
+
+	plan_endpoint(config, host, ends->sends, ends->receives, out);
+	if (!ends->sets)
+		return;
+	out->pathsets = ends->sets;
+	out->paths -= (ends->sends - ends->send_sets) * out->paths_per_set;
+	out->paths -= (ends->receives - only) * reply_paths_of(config);
+	out->sq_depth = depth;
+	out->cq_depth = (uint32_t)weft_pow2_up((uint64_t)out->qps * depth);
+	if (ends->told)
+		out->rq_depth = out->wimm_max = depth;
+	out->reverse_probe_ns *= 1 + only / 16;
 }
 
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
@@ -185,48 +213,19 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 	return true;
 }
 
-static bool judge_flows(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
-	uint32_t n, char *error, size_t error_bytes)
+/* What the endpoints of this wiring take. */
+static void plan_endpoints(
+	const struct weft_sim_config *config, struct plan *plan, uint64_t *in_flight)
 {
 	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
 
-	if (n > UINT32_MAX / 4)
-		return plan_fail(error, error_bytes, "flows: %u are too many", (unsigned)n);
-	for (uint32_t i = 0; i < n; i++) {
-		if (flows[i].src >= hosts || flows[i].dst >= hosts || flows[i].src == flows[i].dst)
-			return plan_fail(error, error_bytes,
-				"flow %u: from %u to %u, wanted are two different hosts below %u",
-				(unsigned)i, (unsigned)flows[i].src, (unsigned)flows[i].dst,
-				(unsigned)hosts);
-		if (!flows[i].len_bytes)
-			return plan_fail(error, error_bytes, "flow %u: 0 bytes", (unsigned)i);
-	}
-	return true;
-}
-
-/* Endpoints, by counting how many QPs each host has. */
-static bool plan_endpoints(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
-	uint32_t n, struct plan *plan, uint64_t *in_flight)
-{
-	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
-	uint32_t *sends = memory_reserve((uint64_t)hosts * 2 * sizeof(*sends));
-	uint32_t *receives = sends + hosts;
-
-	if (!sends)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		sends[flows[i].src]++;
-		receives[flows[i].dst]++;
-	}
 	for (uint32_t host = 0; host < hosts; host++) {
 		struct weft_config endpoint;
 
-		plan_endpoint(config, host, sends[host], receives[host], &endpoint);
+		plan_host(config, host, &plan->wiring.of_host[host], &endpoint);
 		plan->memory.endpoints += weft_endpoint_size(&endpoint);
 		*in_flight += endpoint.inflight_pkts;
 	}
-	memory_release(sends, (uint64_t)hosts * 2 * sizeof(*sends));
-	return true;
 }
 
 static uint64_t switch_bytes(const struct weft_sim_config *config, uint32_t node)
@@ -258,10 +257,13 @@ static void plan_memory(
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
 	m->switches = t0s * plan->switch_bytes[0] + t1s * plan->switch_bytes[1] +
 		      ports * (sizeof(struct cable) + 1) + (t0s + t1s) * sizeof(struct switch_node);
-	m->tables = (uint64_t)s->hosts * (sizeof(struct host) + s->planes * 10 + 12) +
-		    (uint64_t)n * (sizeof(struct weft_sim_flow) + 12 +
-					  2 * (sizeof(struct flow_end) + 4)) +
-		    (uint64_t)config->threads * plan->ring * s->nodes * (sizeof(struct box) + 1);
+	m->tables =
+		(uint64_t)s->hosts * (sizeof(struct host) + s->planes * 10 + 12) +
+		(uint64_t)n * (sizeof(struct weft_sim_flow) + sizeof(struct flow_state) + 16) +
+		(uint64_t)config->n_edges * (sizeof(struct weft_sim_edge) + sizeof(struct waits)) +
+		(uint64_t)plan->wiring.n_conns *
+			(sizeof(struct conn) + 2 * (sizeof(struct flow_end) + 4)) +
+		(uint64_t)config->threads * plan->ring * s->nodes * (sizeof(struct box) + 1);
 	/* What usually exists at a time: bandwidth x delay, where congestion control allows half as
 	 * much again; a chunk in two is half empty.
 	 */
@@ -283,8 +285,10 @@ bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow 
 		!judge_flows(config, flows, n, error, error_bytes) ||
 		!plan_time(config, rates, plan, error, error_bytes))
 		return false;
-	if (!plan_endpoints(config, flows, n, plan, &in_flight))
+	if (!wiring_make(
+		    &plan->wiring, flows, n, config->edges, weft_topo_shape(config->topo)->hosts))
 		return plan_fail(error, error_bytes, "out of memory");
+	plan_endpoints(config, plan, &in_flight);
 	plan_memory(config, n, in_flight, plan);
 	return true;
 }
@@ -321,6 +325,7 @@ int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_si
 
 	if (!plan_make(config, flows, n, (uint64_t[]){ UINT64_MAX, 0 }, &plan, error, error_bytes))
 		return -1;
+	wiring_drop(&plan.wiring);
 	*memory = plan.memory;
 	memory->available = memory_available();
 	return 0;

@@ -11,7 +11,26 @@
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow)
 {
 	WEFT_ASSERT(flow < sim->n_flows);
-	return sim->flow_ps[flow];
+	const struct flow_state *s = &sim->flow_states[flow];
+
+	return s->done_ps ? s->done_ps - s->started_ps : 0;
+}
+
+void weft_sim_flow_times(const struct weft_sim *sim, uint32_t flow, struct weft_sim_times *times)
+{
+	WEFT_ASSERT(flow < sim->n_flows);
+	const struct flow_state *s = &sim->flow_states[flow];
+
+	*times = (struct weft_sim_times){
+		.started_ps = s->started_ps, .done_ps = s->done_ps, .arrived_ps = s->arrived_ps
+	};
+}
+
+void weft_sim_messages(const struct weft_sim *sim, struct weft_hist *hist)
+{
+	weft_hist_init(hist);
+	for (uint32_t i = 0; i < sim->n_lanes; i++)
+		weft_hist_merge(hist, &sim->lanes[i].messages);
 }
 
 uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host)

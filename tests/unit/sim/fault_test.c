@@ -81,8 +81,8 @@ TEST(fault_host__sees_its_cable_go_and_come_back)
 	struct small s = small_make(SMALL_FOUR);
 	uint32_t link = weft_topo_link_find(s.topo, "h3.p2");
 
-	s.flows[s.n++] = (struct weft_sim_flow){ 3, 12, 4000000, 0 };
-	s.flows[s.n++] = (struct weft_sim_flow){ 13, 3, 4000000, 0 };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 3, .dst = 12, .len_bytes = 4000000 };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 13, .dst = 3, .len_bytes = 4000000 };
 	add(&s, 20, WEFT_SIM_LINK_DOWN, link, 0);
 	add(&s, 50, WEFT_SIM_LINK_UP, link, 0);
 	small_run(&s);
@@ -101,7 +101,7 @@ TEST(fault_switch__loses_what_is_on_a_cut_cable)
 		/* h0 to its T0: sent after one frame, there 1 us later. */
 		double arrives_us = (4096 + 166) * 20e-6 + 1;
 
-		s.flows[s.n++] = (struct weft_sim_flow){ 0, 1, 4096, 0 };
+		s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 1, .len_bytes = 4096 };
 		add(&s, arrives_us + (late ? 0.0005 : -0.0005), WEFT_SIM_LINK_DOWN,
 			weft_topo_link_find(s.topo, "h0.p0"), 0);
 		small_open(&s);
@@ -118,7 +118,9 @@ TEST(fault_host__slows_a_link_down)
 {
 	struct small s = small_make(SMALL_ONE);
 
-	s.flows[s.n++] = (struct weft_sim_flow){ 0, 15, 409600, 1000000 };
+	s.flows[s.n++] = (struct weft_sim_flow){
+		.src = 0, .dst = 15, .len_bytes = 409600, .start_ps = 1000000
+	};
 	add(&s, 0.5, WEFT_SIM_LINK_RATE, weft_topo_link_find(s.topo, "h0.p0"),
 		UINT64_C(100000000000));
 	small_run(&s);

@@ -65,7 +65,7 @@ TEST(host_run__takes_exactly_as_long_as_arithmetic_says)
 	for (unsigned f = 0; f < WEFT_COUNT(fabrics); f++) {
 		struct small s = small_make(fabrics[f]);
 
-		s.flows[s.n++] = (struct weft_sim_flow){ 0, 15, 4096, 0 };
+		s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 4096 };
 		small_run(&s);
 		uint64_t ideal_ps = weft_sim_ideal_ps(s.topo, s.flows, s.n);
 		uint64_t ack_ps = line_ps(s.sim->shape.host_bps, ACK_BYTES);
@@ -82,9 +82,13 @@ TEST(host_run__starts_flows_when_they_are_due)
 {
 	struct small s = small_make(SMALL_ONE);
 
-	s.flows[s.n++] = (struct weft_sim_flow){ 0, 15, 4096, 0 };
-	s.flows[s.n++] = (struct weft_sim_flow){ 0, 15, 4096, UINT64_C(5000000000) };
-	s.flows[s.n++] = (struct weft_sim_flow){ 0, 15, 4096, UINT64_C(2000000000) };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 4096 };
+	s.flows[s.n++] = (struct weft_sim_flow){
+		.src = 0, .dst = 15, .len_bytes = 4096, .start_ps = UINT64_C(5000000000)
+	};
+	s.flows[s.n++] = (struct weft_sim_flow){
+		.src = 0, .dst = 15, .len_bytes = 4096, .start_ps = UINT64_C(2000000000)
+	};
 	small_run(&s);
 	CHECK_EQ(s.totals.flows_done, 3);
 	CHECK_EQ(weft_sim_flow_ps(s.sim, 1), weft_sim_flow_ps(s.sim, 0));

@@ -37,13 +37,13 @@ TEST(weft_sim_open__connects_every_flow)
 	for (uint32_t end = 0; end < 2 * s.n; end++) {
 		const struct weft_sim_flow *flow = &s.flows[end >> 1];
 		struct weft_qp *qp = weft_qp_find(s.sim->hosts[end & 1 ? flow->dst : flow->src].ep,
-			s.sim->flow_ends[end].qpn);
+			s.sim->wiring.flow_ends[end].qpn);
 		struct weft_qp_info info;
 
 		REQUIRE(qp);
 		weft_qp_info(qp, &info);
 		CHECK_EQ(info.state, WEFT_QP_RTS);
-		CHECK_EQ(info.peer_qpn, s.sim->flow_ends[end ^ 1].qpn);
+		CHECK_EQ(info.peer_qpn, s.sim->wiring.flow_ends[end ^ 1].qpn);
 	}
 	weft_sim_check(s.sim);
 	small_close(&s);
@@ -55,8 +55,8 @@ TEST(weft_sim_open__takes_links_that_are_missing_or_different)
 					      "  - {link: p0.t0-0:t1-1, cabled: false}\n"
 					      "  - {link: h3.p0, speed: 100Gb/s, delay: 2us}\n");
 
-	s.flows[s.n++] = (struct weft_sim_flow){ 3, 15, 409600, 0 };
-	s.flows[s.n++] = (struct weft_sim_flow){ 2, 14, 409600, 0 };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 3, .dst = 15, .len_bytes = 409600 };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 2, .dst = 14, .len_bytes = 409600 };
 	small_run(&s);
 	CHECK_EQ(s.totals.flows_done, 2);
 	CHECK_EQ(s.totals.lost, 0);
@@ -70,9 +70,11 @@ TEST(weft_sim_open__lets_flows_fail_that_have_no_path)
 {
 	struct small s = small_make(SMALL_ONE "overrides:\n  - {link: h3.p0, cabled: false}\n");
 
-	s.flows[s.n++] = (struct weft_sim_flow){ 3, 15, 4096, 0 };
-	s.flows[s.n++] = (struct weft_sim_flow){ 15, 3, 4096, 1000000 };
-	s.flows[s.n++] = (struct weft_sim_flow){ 2, 14, 4096, 0 };
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 3, .dst = 15, .len_bytes = 4096 };
+	s.flows[s.n++] = (struct weft_sim_flow){
+		.src = 15, .dst = 3, .len_bytes = 4096, .start_ps = 1000000
+	};
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 2, .dst = 14, .len_bytes = 4096 };
 	small_run(&s);
 	CHECK_EQ(s.totals.flows_failed, 2);
 	CHECK_EQ(s.totals.flows_done, 1);

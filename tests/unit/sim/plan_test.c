@@ -49,21 +49,22 @@ TEST(plan_make__says_what_is_wrong)
 		struct weft_sim_flow flow;
 		const char *error;
 	} rows[] = {
-		{ 0, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+		{ 0, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"threads: 0, allowed is 1 to 64" },
-		{ 65, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+		{ 65, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"threads: 65, allowed is 1 to 64" },
-		{ 1, 3, 3, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+		{ 1, 3, 3, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"paths: 3, allowed is 4 (planes) to 512" },
-		{ 1, 16, 17, WEFT_DISCIPLINE_TRIM, { 0, 1, 1, 0 },
+		{ 1, 16, 17, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"reply paths: 17, allowed is 4 (planes) to 16 (paths)" },
-		{ 1, 16, 16, WEFT_DISCIPLINE_LOSSLESS, { 0, 1, 1, 0 },
+		{ 1, 16, 16, WEFT_DISCIPLINE_LOSSLESS, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"discipline: lossless is not simulated yet" },
-		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 16, 1, 0 },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 16, .len_bytes = 1 },
 			"flow 0: from 0 to 16, wanted are two different hosts below 16" },
-		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 3, 3, 1, 0 },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 3, .dst = 3, .len_bytes = 1 },
 			"flow 0: from 3 to 3, wanted are two different hosts below 16" },
-		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { 0, 1, 0, 0 }, "flow 0: 0 bytes" },
+		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 0 },
+			"flow 0: 0 bytes" },
 	};
 
 	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
@@ -93,11 +94,13 @@ TEST(plan_make__takes_the_shortest_link_for_its_window)
 	CHECK_EQ(plan.window_ps, 100000 + 146 * 80);
 	/* 500 ns and a full frame of 342 ns are up to eight windows ahead. */
 	CHECK_EQ(plan.ring, 9);
+	wiring_drop(&plan.wiring);
 	/* A fault that makes a link ten times as fast makes the window shorter. */
 	CHECK(plan_make(&s.config, NULL, 0,
 		(uint64_t[]){ UINT64_C(1000000000000), UINT64_C(1000000000000) }, &plan, s.error,
 		sizeof(s.error)));
 	CHECK_EQ(plan.window_ps, 100000 + 146 * 8);
+	wiring_drop(&plan.wiring);
 	small_close(&s);
 }
 
