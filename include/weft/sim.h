@@ -55,8 +55,8 @@ void weft_sim_config_default(struct weft_sim_config *config);
  *   flow 1               h1 --computes-- h1     after_first 0, n_after 1: when 0 has arrived
  *
  * What a flow waits for must begin at its own source, and is done when its sender knows, or end
- * there: then it has arrived when a write with immediate has consumed a receive there.  Nothing else
- * is ever known to a host.  A flow that is repeated begins again as soon as its edges allow; with
+ * there: it has arrived when a write with immediate has consumed a receive there.  Nothing else
+ * is ever known to a host.  A repeated flow begins again as soon as its edges allow; with
  * { .flow = itself, .lag = 1 } that is one repetition after the other.
  */
 struct weft_sim_flow {

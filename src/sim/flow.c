@@ -12,8 +12,8 @@
  * when it is known at what time it begins, in the queue of its connection while that is full.  The
  * heap of a host is the part of sim->starts that holds its flows; in time's order, it is one.
  *
- * A flow that is repeated is one record, not many: a ring over a thousand hosts is a thousand flows,
- * each repeated two thousand times, and not two million flows.
+ * A flow that is repeated is one record, not many: a ring over a thousand hosts is a thousand
+ * flows, each repeated two thousand times, and not two million flows.
  */
 #include "local.h"
 
