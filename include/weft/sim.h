@@ -173,7 +173,7 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow);
 /* After WEFT_SIM_START_PS.  done and arrived: of the last repetition; 0: not yet. */
 struct weft_sim_times {
-	uint64_t started_ps; /* posted, or behind others of its connection; of the first repetition */
+	uint64_t started_ps; /* posted, or in line behind others; of the first repetition */
 	uint64_t done_ps;    /* its sender knows */
 	uint64_t arrived_ps; /* its receiver knows; 0 also where it is not told */
 };
