@@ -181,8 +181,8 @@ int cmd_demo(int argc, char **argv)
 		char name[24];
 		int (*run)(int argc, char **argv);
 	} others[] = { { "weft demo stalls", demo_stalls }, { "weft demo soak", demo_soak },
-		{ "weft demo incast", demo_incast } };
-	static const struct argp argp = { options, parse, "[FILE]\nstalls\nsoak\nincast",
+		{ "weft demo incast", demo_incast }, { "weft demo training", demo_training } };
+	static const struct argp argp = { options, parse, "[FILE]\nstalls\nsoak\nincast\ntraining",
 		"Copies a file across an emulated fabric of eight planes while links, switches and "
 		"a "
 		"whole plane fail; then sends it by MPTCP and by TCP through the same faults.",

@@ -205,10 +205,11 @@ void demo_catch_signals(void);
 int demo_lab_up(struct demo *demo, char *error, size_t error_bytes);
 void demo_lab_down(struct demo *demo); /* also after a failed up, and twice */
 
-/* ---- demo_stalls.c, demo_soak.c, demo_incast.c: demos of their own ---- */
+/* ---- demo_stalls.c, demo_soak.c, demo_incast.c, demo_training.c: demos of their own ---- */
 
 int demo_stalls(int argc, char **argv);
 int demo_soak(int argc, char **argv);
 int demo_incast(int argc, char **argv);
+int demo_training(int argc, char **argv);
 
 #endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "demos.h"
+#include "training.h"
+
+static struct training_run run;
+static struct training_plan plan;
+
+TEST(training_plan_fill__spreads_the_faults_over_the_steps)
+{
+	training_plan_fill(&plan, 100);
+	CHECK_EQ(plan.n, 4);
+	CHECK_EQ(plan.at[0], 20);
+	CHECK_EQ(plan.at[3], 80);
+}
+
+TEST(training_strike__breaks_one_at_a_time_and_flaps)
+{
+	struct weft_lab_fault now[WEFT_LAB_FAULTS_MAX];
+	struct term term;
+	struct demo demo;
+	uint64_t at = 1000, flap = 0;
+
+	demo_up(&demo, &term);
+	memset(&run, 0, sizeof(run));
+	training_plan_fill(&plan, 100);
+	CHECK_EQ(training_strike(&plan, demo.lab, &run, 50, at), 0);
+	CHECK_EQ(run.n_hits, 0); /* nothing is to be broken in this one */
+	run.is_faulty = true;
+	CHECK_EQ(training_strike(&plan, demo.lab, &run, 19, at), 0);
+	CHECK_EQ(run.n_hits, 0);
+	CHECK_EQ(training_strike(&plan, demo.lab, &run, 20, at), 0);
+	CHECK_EQ(run.n_hits, 1);
+	CHECK_EQ(weft_lab_faults(demo.lab, now, WEFT_LAB_FAULTS_MAX), 1);
+	CHECK_EQ(now[0].kind, WEFT_LAB_PLANE_DOWN);
+	/* Again, twice; not before its time, and never a fourth. */
+	flap = 2 * plan.faults[0].hold_ns;
+	CHECK_EQ(training_flap(&plan, demo.lab, &run, at + flap - 1), 0);
+	CHECK_EQ(run.hits[0].times, 1);
+	for (unsigned i = 1; i < 6; i++)
+		CHECK_EQ(training_flap(&plan, demo.lab, &run, at + i * flap), 0);
+	CHECK_EQ(run.hits[0].times, 3);
+	/* The next one is due, but this one lasts. */
+	CHECK_EQ(training_strike(&plan, demo.lab, &run, 90, run.hits[0].to_ns - 1), 0);
+	CHECK_EQ(run.n_hits, 1);
+	for (unsigned i = 0; i < 6; i++)
+		CHECK_EQ(training_strike(&plan, demo.lab, &run, 90, run.hits[run.n_hits - 1].to_ns),
+			0);
+	CHECK_EQ(run.n_hits, plan.n);
+	CHECK_STR(run.error, "");
+	demo_lab_down(&demo);
+}
