@@ -67,8 +67,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+/* On a terminal, one line that is drawn again; elsewhere the end of each run says enough. */
+static void show_step(const struct term *term, const struct training_run *run, unsigned steps)
+{
+	char text[HUMAN_MAX];
+
+	if (!term->tty || !run->n)
+		return;
+	printf("\r\x1b[K  %-22s step %u of %u, %s", training_name(run), run->n, steps,
+		human_ns(text, run->steps[run->n - 1].ns));
+	fflush(stdout);
+}
+
+static void show_hit(
+	const struct term *term, const struct training_fault *fault, const struct training_hit *hit)
+{
+	printf("%s  step %3u  %s%s%s (%s)\n", term->tty ? "\r\x1b[K" : "", hit->step,
+		term_on(term, TERM_YELLOW), fault->name, term_off(term), hit->text);
+}
+
 static int go(struct demo *demo, const struct training_plan *plan, struct training_job *job,
-	struct training_run *run, struct progress *bar)
+	struct training_run *run)
 {
 	uint64_t start = weft_clock_now(NULL);
 	unsigned hits = 0;
@@ -80,9 +99,7 @@ static int go(struct demo *demo, const struct training_plan *plan, struct traini
 			training_flap(plan, demo->lab, run, now))
 			return -1;
 		if (hits < run->n_hits) {
-			progress_note(bar, "  step %3u  %s%s%s (%s)", run->n,
-				term_on(demo->term, TERM_YELLOW), plan->faults[hits].name,
-				term_off(demo->term), run->hits[hits].text);
+			show_hit(demo->term, &plan->faults[hits], &run->hits[hits]);
 			hits++;
 		}
 		if (demo_stopped || now - start > RUN_NS) {
@@ -90,7 +107,7 @@ static int go(struct demo *demo, const struct training_plan *plan, struct traini
 				demo_stopped ? "interrupted" : "still not done", run->n);
 			return -1;
 		}
-		progress_update(bar, run->n, now);
+		show_step(demo->term, run, plan->steps);
 	}
 	return 0;
 }
@@ -99,18 +116,16 @@ static int run_once(struct demo *demo, const struct training_args *a, const char
 	const struct training_plan *plan, struct training_run *run)
 {
 	struct training_job *job = NULL;
-	struct progress bar;
 	char error[DEMO_TEXT_BYTES];
 
-	progress_begin(&bar, demo->term, training_name(run), 0, weft_clock_now(NULL));
 	int result = training_start(demo, self, a->script, plan, run, &job);
 
 	if (!result)
-		result = go(demo, plan, job, run, &bar);
+		result = go(demo, plan, job, run);
 	training_stop(demo, job, run);
 	(void)weft_lab_undo(demo->lab, 0, error, sizeof(error));
-	printf("  %-22s %u steps%s%s\n", training_name(run), run->n, run->done ? "" : ": ",
-		run->done ? "" : run->error);
+	printf("%s  %-22s %u steps%s%s\n", demo->term->tty ? "\r\x1b[K" : "", training_name(run),
+		run->n, run->done ? "" : ": ", run->done ? "" : run->error);
 	return result;
 }
 
