@@ -303,7 +303,7 @@ struct mrc_ctl_cc_nscc_cfg {
 struct mrc_ctl_cc_profile_attr {
 	enum mrc_ctl_profile_state profile_state;     /* to go to */
 	enum mrc_ctl_profile_state cur_profile_state; /* in which it is */
-	const char *algorithm;  /* of mrc_ctl_device_attr.cc.algorithms; NULL: the default */
+	const char *algorithm;  /* of mrc_ctl_device_attr.cc.algorithms; NULL: no control */
 	const void *cc_config;  /* NSCC: struct mrc_ctl_cc_nscc_cfg; NULL: all defaults */
 	uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE]; /* kept, not used */
 };

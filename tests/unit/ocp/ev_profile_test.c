@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stage.h"
+
+#define FIELDS MRC_CTL_EV_PROFILE_EV_FIELDS_OP
+
+static int set_fields(struct stage *stage, struct mrc_ctl_ev_field *fields, int n)
+{
+	struct mrc_ctl_ev_profile_attr attr = {
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, n } };
+
+	return mrc_ctl_modify_ev_profile(&stage->context, 1, &attr, FIELDS);
+}
+
+TEST(mrc_ctl_modify_ev_profile__generates_in_range_over_all_ports)
+{
+	struct mrc_ctl_ev_field fields[2] = { { 16, 0x100, 0, 7, 0x7 }, { 16, 0x200, 1, 3, 0x3 } };
+	struct mrc_ctl_ev_op_entry entries[24];
+	struct stage stage;
+
+	stage_open(&stage);
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_GEN, 13, 24));
+	CHECK_EQ(ERRNO_OF(stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE)), EINVAL); /* no fields */
+	CHECK(!set_fields(&stage, fields, 2));
+	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
+	CHECK(!stage_op(&stage, 1, MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, 24));
+	for (uint32_t i = 0; i < 24; i++) {
+		CHECK_EQ(entries[i].ev.port, i % 4 + 1);
+		CHECK_EQ(entries[i].state, MRC_CTL_EV_GOOD);
+		CHECK((entries[i].ev.val[0] >> 3 & 3) >= 1); /* the second field's bits */
+		for (uint32_t k = 0; k < i; k++)
+			CHECK(memcmp(&entries[i].ev, &entries[k].ev, sizeof(entries[i].ev)));
+		struct mrc_ctl_ev expanded;
+
+		evs_expanded(stage.station.plant, &stage.station.plant->evs[0], i, &expanded);
+		CHECK_EQ(expanded.val[0], 1);
+		CHECK_EQ(expanded.val[1], entries[i].ev.val[0] >> 5);
+		CHECK_EQ(expanded.val[2], 2);
+		CHECK_EQ(expanded.val[3], entries[i].ev.val[0] >> 3 & 3);
+	}
+	stage_close(&stage);
+}
+
+TEST(mrc_ctl_modify_ev_profile__wants_a_full_list_of_an_explicit_one)
+{
+	struct mrc_ctl_ev_op_entry entry = { .ev = MRC_CTL_EV_UNPOPULATED };
+	struct stage stage;
+
+	stage_open(&stage);
+	CHECK_EQ(ERRNO_OF(stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 4)), ENOENT); /* format */
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	CHECK_EQ(ERRNO_OF(stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, PLANT_EVS + 1)), E2BIG);
+	CHECK_EQ(ERRNO_OF(stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 0)), EINVAL);
+	CHECK_EQ(ERRNO_OF(stage_evs(&stage, 1, (enum mrc_ctl_ev_mode)3, 13, 1)), EINVAL);
+	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
+	for (uint32_t i = 0; i < 4; i++) {
+		CHECK_EQ(ERRNO_OF(stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE)), EINVAL);
+		entry.ev_new = stage_ev(i << 16, (uint8_t)(i + 1));
+		CHECK(!stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1));
+	}
+	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
+	stage_close(&stage);
+}
+
+TEST(mrc_ctl_modify_ev_profile__lets_auto_go_online_at_once)
+{
+	struct mrc_ctl_ev_profile_attr attr = { .profile_state = MRC_CTL_PROFILE_OFFLINE,
+		.ev_mode = MRC_CTL_EV_MODE_AUTO };
+	struct stage stage;
+
+	stage_open(&stage);
+	CHECK(!mrc_ctl_modify_ev_profile(&stage.context, 1, &attr,
+		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
+	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
+	memset(&attr, 0, sizeof(attr));
+	CHECK(!mrc_ctl_query_ev_profile(&stage.context, 1, &attr,
+		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
+	CHECK_EQ(attr.profile_state, MRC_CTL_PROFILE_ONLINE);
+	CHECK_EQ(attr.ev_mode, MRC_CTL_EV_MODE_AUTO);
+	stage_close(&stage);
+}
+
+TEST(mrc_ctl_modify_ev_profile__is_busy_while_qps_use_it)
+{
+	struct mrc_ctl_ev_op_entry entry = { .ev_new = stage_ev(5, 1) };
+	struct stage stage;
+
+	stage_open(&stage);
+	struct plant *plant = stage.station.plant;
+
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 1));
+	REQUIRE(!stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1));
+	REQUIRE(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
+	CHECK_EQ(ERRNO_OF(stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1)), EINVAL);
+	plant_use(plant, &plant->evs[0], NULL, 1);
+	CHECK_EQ(ERRNO_OF(stage_state(&stage, 1, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
+	CHECK_EQ(ERRNO_OF(stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1)), EBUSY);
+	plant_use(plant, &plant->evs[0], NULL, -1);
+	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_OFFLINE));
+	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_INIT));
+	CHECK_EQ(ERRNO_OF(stage_state(&stage, 1, MRC_CTL_PROFILE_INIT)), EINVAL);
+	stage_close(&stage);
+}
+
+TEST(mrc_ctl_modify_ev_profile__refuses_two_operations_and_odd_masks)
+{
+	struct mrc_ctl_ev_profile_attr attr = { .ev_event_mask = MRC_CTL_EV_DENIED };
+	int both = MRC_CTL_EV_PROFILE_EV_OP | FIELDS;
+	struct stage stage;
+
+	stage_open(&stage);
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&stage.context, 1, &attr, both)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_profile(&stage.context, 1, &attr, both)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&stage.context, 1, &attr, 1 << 20)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(
+			 &stage.context, 1, &attr, MRC_CTL_EV_PROFILE_EVENT_MASK)),
+		EINVAL);
+	attr.ev_min_active = 5;
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(
+			 &stage.context, 1, &attr, MRC_CTL_EV_PROFILE_MIN_ACTIVE)),
+		EINVAL);
+	stage_close(&stage);
+}
+
+TEST(mrc_ctl_query_ev_profile__says_how_many_fields)
+{
+	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 0, 0 }, { 16, 2, 0, 0, 0 } }, got[2];
+	struct mrc_ctl_ev_profile_attr attr = {
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+	struct stage stage;
+
+	stage_open(&stage);
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
+	REQUIRE(!set_fields(&stage, fields, 2));
+	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_profile(&stage.context, 1, &attr, FIELDS)), E2BIG);
+	CHECK_EQ(attr.ev_fields_op.field_count, 2);
+	CHECK(!mrc_ctl_query_ev_profile(&stage.context, 1, &attr, FIELDS));
+	CHECK_EQ(got[1].init_val, 2);
+	stage_close(&stage);
+}
