@@ -46,8 +46,22 @@ static void print_write(FILE *out, const struct weft_pkt *pkt)
 	fprintf(out, "msn %u", pkt->w.msn);
 	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
 		return;
-	fprintf(out, ", %u of %u bytes to 0x%" PRIx64, pkt->w.len_bytes, pkt->w.msg_bytes,
-		pkt->w.va);
+	if (pkt->op == WEFT_OP_READ_REQUEST)
+		fprintf(out, ", read %u: %u bytes from 0x%" PRIx64, pkt->w.rqmsn, pkt->w.msg_bytes,
+			pkt->w.va);
+	else if (pkt->op == WEFT_OP_REPLY_REFUSED)
+		fprintf(out, ", read %u: %s", pkt->w.rqmsn, weft_syndrome_name((uint8_t)pkt->w.rkey));
+	else if (pkt->op == WEFT_OP_DATAGRAM || pkt->op == WEFT_OP_DATAGRAM_IMM)
+		fprintf(out, ", %u bytes from qp 0x%06" PRIx64, pkt->w.len_bytes, pkt->w.va);
+	else if (pkt->op >= WEFT_OP_REPLY_FIRST && pkt->op <= WEFT_OP_REPLY_ONLY)
+		fprintf(out, ", read %u: %u of %u bytes at %" PRIu64, pkt->w.rqmsn,
+			pkt->w.len_bytes, pkt->w.msg_bytes, pkt->w.va);
+	else if (pkt->op >= WEFT_OP_SEND_FIRST && pkt->op <= WEFT_OP_SEND_ONLY_IMM)
+		fprintf(out, ", receive %u: %u of %u bytes at %" PRIu64, pkt->w.rqmsn,
+			pkt->w.len_bytes, pkt->w.msg_bytes, pkt->w.va);
+	else
+		fprintf(out, ", %u of %u bytes to 0x%" PRIx64, pkt->w.len_bytes,
+			pkt->w.msg_bytes, pkt->w.va);
 	if (weft_op_has_imm(pkt->op))
 		fprintf(out, ", imm 0x%x", pkt->w.imm);
 }

@@ -134,6 +134,8 @@ static void tell_other(json_t *o, const struct weft_pkt *pkt)
 		set_int(o, "ts", pkt->nack.ts);
 		set_int(o, "cc_type", pkt->nack.cc_type_flags >> 4);
 		set_int(o, "cc_flags", pkt->nack.cc_type_flags & 15);
+		if (pkt->nack.reason == WEFT_NACK_RNR)
+			set_int(o, "rnr_timer", pkt->nack.vendor_info);
 		break;
 	case WEFT_OP_ACK:
 		set_text(o, "syndrome", weft_syndrome_name(pkt->ack.syndrome));
@@ -157,14 +159,14 @@ static void tell_other(json_t *o, const struct weft_pkt *pkt)
 
 static void tell_packet(json_t *o, const struct dissection *d)
 {
-	static const char *const flags[] = { "a", "", "rtx", "ts", NULL };
+	static const char *const flags[] = { "a", "solicited", "rtx", "ts", NULL };
 	const struct weft_pkt *pkt = &d->pkt;
 
 	set_text(o, "op", weft_op_name(pkt->op));
 	set_words(o, "flags", pkt->flags, 0x80, flags);
 	set_int(o, "dqpn", pkt->dqpn);
 	set_int(o, "psn", pkt->psn);
-	if (weft_op_is_write(pkt->op))
+	if (weft_op_is_data(pkt->op))
 		tell_write(o, pkt);
 	else if (pkt->op == WEFT_OP_SACK)
 		tell_sack(o, pkt);

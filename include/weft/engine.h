@@ -17,6 +17,10 @@
  *          bytes belong.
  * Paths    A path is an EV with a port (= plane).  What address, flow label or SID list an
  *          EV stands for is the business of whoever puts packets on the wire.
+ * Profiles A QP is STRICT (MRC: writes, and writes with immediate), EXTENDED (sends, reads and
+ *          atomics besides, as verbs programs know them from RC) or DATAGRAM (as UD).  The last
+ *          two are ours (docs/decisions/110), want config.extended_qps, and speak only to a peer
+ *          that has agreed; a strict QP counts such packets and drops them.
  * Threads  One thread at a time per endpoint.  No locks, no globals.
  * Errors   0, or a negative enum weft_error when the *caller* asked for something impossible;
  *          nothing has changed then.  What peers and networks do wrong is counted
@@ -59,6 +63,8 @@ enum weft_status { /* how a work request or a QP ended; order and meaning of ver
 	WEFT_LOCAL_NO_RECV,    /* an immediate arrived and no receive was posted */
 	WEFT_LOCAL_PROTOCOL,   /* the peer broke an agreement (WIMM limit, access) */
 	WEFT_CQ_OVERRUN,       /* a completion found its queue full */
+	WEFT_LOCAL_LENGTH,     /* a message was longer than the receive that it met */
+	WEFT_RNR_RETRY_EXCEEDED, /* the peer had no receive posted for too long */
 };
 const char *weft_status_name(int status);
 
@@ -81,6 +87,9 @@ struct weft_config {
 	uint32_t wimm_max;      /* 2^, immediates parked per QP */
 	uint32_t answers;       /* 2^, queued SACKs, NACKs, ACKs of the endpoint */
 	uint32_t events;        /* 2^, records of the event ring */
+	uint32_t extended_qps;  /* EXTENDED (two of `qps` each) and DATAGRAM QPs; 0: none */
+	uint32_t rd_atomic_max; /* 2^, 1..128, <= sq_depth: reads and atomics of a QP, each way */
+	uint32_t recvqs, recvq_depth; /* shared receive queues, ..65535; 2^, receives in each */
 
 	uint32_t mtu_bytes;        /* payload of a full packet, multiple of 4, <= WEFT_MTU_MAX */
 	uint32_t sack_bytes;       /* SACK after this much data (protocol.md 4.1 trigger 1) */
@@ -104,7 +113,17 @@ struct weft_pathset_attr {
 	bool in_order;        /* used in the order of evs, a random one already; else shuffled */
 };
 
-enum { WEFT_ACCESS_REMOTE_WRITE = 1 };
+enum { WEFT_ACCESS_REMOTE_WRITE = 1, WEFT_ACCESS_REMOTE_READ = 2, WEFT_ACCESS_REMOTE_ATOMIC = 4 };
+
+/*
+ * An EXTENDED QP is a pair of slots: an even one, which is all that its owner sees, and the odd
+ * one behind it, which carries replies (data of reads, results of atomics) so that nothing that
+ * holds requests back (a fence, a peer without receives) holds back answers.  Both ends know
+ * the other's second number, it is qpn | 1, and both streams start with the same PSN.  The
+ * QP answers the peer's reads only in RTS.
+ */
+enum weft_qp_kind { WEFT_QP_STRICT, WEFT_QP_EXTENDED, WEFT_QP_DATAGRAM };
+enum { WEFT_NO_RECVQ = 0, WEFT_RNR_FOR_EVER = 7, WEFT_GRH_BYTES = 40 };
 
 struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target state */
 	/* INIT */
@@ -113,6 +132,9 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint64_t user;          /* handed back in completions */
 	const struct weft_cc_ops *cc;
 	struct weft_cc_config cc_config;
+	uint8_t kind;           /* enum weft_qp_kind */
+	uint32_t recvq;         /* from weft_recvq_open(); WEFT_NO_RECVQ: receives of its own */
+	uint32_t qkey;          /* DATAGRAM, which reads nothing of what follows */
 	/* RTR: agreed out of band (Table 10-1) */
 	uint32_t peer, peer_qpn, pathset;
 	uint32_t psn_rx;        /* first PSN the peer will send */
@@ -120,6 +142,8 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint32_t wimm_rx;       /* immediates in flight we promised to park */
 	bool dynamic_mpr;       /* both ends agreed */
 	bool trim_nack_rx;      /* we answer trimmed packets with NACK */
+	uint8_t rnr_timer;      /* EXTENDED: 0..31, IBTA's code; how long a sender is to wait */
+	uint32_t rd_atomic_rx;  /* EXTENDED: reads and atomics in flight that we accept */
 	/* RTS */
 	uint32_t psn_tx;        /* first PSN we send */
 	uint32_t mpr_tx_psns;   /* the peer's receive window */
@@ -127,31 +151,75 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint8_t timeout_exp;    /* ACK timeout 1.024 us * 2^this, 1..24 */
 	uint8_t linear_count;   /* 0..7 expiries at the base interval, then doubling */
 	uint8_t retry_count;    /* 0..25 doubling expiries; 25 = for ever */
+	uint8_t rnr_retry;      /* EXTENDED: 0..7; WEFT_RNR_FOR_EVER */
+	uint32_t rd_atomic_tx;  /* EXTENDED: reads and atomics in flight that the peer accepts */
 };
 
-struct weft_work { /* one write; data stays untouched until its weft_done */
+enum weft_work_kind { /* all but WRITE: extended profile */
+	WEFT_WORK_WRITE,
+	WEFT_WORK_SEND,
+	WEFT_WORK_READ,
+	WEFT_WORK_FETCH_ADD,
+	WEFT_WORK_CMP_SWAP,
+	WEFT_WORK_DATAGRAM,
+};
+
+struct weft_work { /* data and to stay untouched until its weft_done */
 	uint64_t id, remote_va;
-	const void *data; /* may be NULL in a simulation */
+	const void *data; /* WRITE, SEND, DATAGRAM; may be NULL in a simulation */
 	uint32_t len_bytes, rkey, imm;
 	bool has_imm;
 	bool silent;      /* no completion unless it fails */
+	/* the rest: extended profile, zero for a plain write */
+	uint8_t kind;     /* enum weft_work_kind */
+	bool fence;       /* not before all earlier reads and atomics have come back */
+	bool solicited;   /* the peer's completion says so */
+	bool scattered;   /* READ: `to` is a list of the caller's, see weft_place */
+	void *to;         /* READ: len_bytes go there; atomics: 8 bytes, the value before */
+	uint64_t operand[2]; /* FETCH_ADD: { add }; CMP_SWAP: { compare, swap } */
+	uint32_t pathset, peer_qpn, qkey; /* DATAGRAM: to the peer of that set */
 };
 
-enum weft_done_kind { WEFT_DONE_WRITE, WEFT_DONE_RECV_IMM };
+struct weft_recv { /* extended profile */
+	uint64_t id;
+	void *to;
+	uint32_t len_bytes; /* a DATAGRAM's begins with WEFT_GRH_BYTES that are left alone */
+	bool scattered;     /* `to` is a list of the caller's, see weft_place */
+};
+
+enum weft_done_kind {
+	WEFT_DONE_WRITE,
+	WEFT_DONE_RECV_IMM, /* a write with immediate consumed this receive */
+	WEFT_DONE_SEND,
+	WEFT_DONE_READ,
+	WEFT_DONE_FETCH_ADD,
+	WEFT_DONE_CMP_SWAP,
+	WEFT_DONE_DATAGRAM, /* has left */
+	WEFT_DONE_RECV,     /* a send or a datagram has arrived; or a receive was flushed */
+};
+enum weft_done_flag { WEFT_DONE_HAS_IMM = 1, WEFT_DONE_SOLICITED = 2 };
 
 struct weft_done {
 	uint64_t id;      /* of the work, or of the consumed receive */
 	uint64_t user;    /* of the QP */
-	uint32_t qpn, len_bytes, imm;
+	uint32_t qpn;
+	uint32_t len_bytes; /* of a datagram received: WEFT_GRH_BYTES included */
+	uint32_t imm;
 	uint8_t kind;     /* enum weft_done_kind */
 	uint8_t status;   /* enum weft_status */
+	uint8_t flags;    /* enum weft_done_flag bits, of receives in the extended profile */
+	uint32_t peer, src_qpn; /* whom a datagram came from */
 };
 
-/* Where received bytes belong; len_bytes 0: nothing to move. */
+/*
+ * Where received bytes belong; len_bytes 0: nothing to move.  list_at 0: to memory at `to`.  Else
+ * `to` is what was given for a scattered receive or read, and they belong list_at - 1 bytes into
+ * it.
+ */
 struct weft_place {
 	void *to;
 	const void *from;
-	size_t len_bytes;
+	uint32_t len_bytes, list_at;
 };
 
 /* Bytes to lend for this configuration; 0: the configuration is impossible. */
@@ -177,6 +245,13 @@ bool weft_wants_output(const struct weft_endpoint *ep);
 /* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */
 int weft_post_write(struct weft_qp *qp, const struct weft_work *work);
 int weft_post_recv(struct weft_qp *qp, uint64_t id);
+/*
+ * Work of any kind.  EINVAL: this QP cannot do that, or a datagram is longer than a packet.  Data
+ * is read while it is sent and may be read again until the completion; it is contiguous.
+ */
+int weft_post(struct weft_qp *qp, const struct weft_work *work);
+/* EXTENDED and DATAGRAM.  ESTATE also where a shared queue is attached. */
+int weft_post_receive(struct weft_qp *qp, const struct weft_recv *recv);
 size_t weft_poll(struct weft_endpoint *ep, uint32_t cq, struct weft_done done[], size_t max);
 
 /*
@@ -203,6 +278,21 @@ int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum wef
 int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now);
 /* Change the window we promise from now on (dynamic MPR only); multiple of 128. */
 int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns);
+/* EXTENDED, from RTR on: takes attr's timeout_exp, *_count, rnr_* and rd_atomic_* anew. */
+int weft_qp_set_retry(struct weft_qp *qp, const struct weft_qp_attr *attr);
+
+/*
+ * Receives for several QPs, which take one when a message begins to arrive.  Numbers start at 1.
+ * A limit is armed once: when fewer than that are left, limit_hit() is true, once.  Closing
+ * (ESTATE: QPs use it) forgets what is posted.  ENOENT: no such queue.
+ */
+int weft_recvq_open(struct weft_endpoint *ep, uint32_t *recvq);
+int weft_recvq_close(struct weft_endpoint *ep, uint32_t recvq);
+int weft_recvq_post(struct weft_endpoint *ep, uint32_t recvq, const struct weft_recv *recv);
+int weft_recvq_set_limit(struct weft_endpoint *ep, uint32_t recvq, uint32_t limit);
+bool weft_recvq_limit_hit(struct weft_endpoint *ep, uint32_t recvq);
+uint32_t weft_recvq_count(const struct weft_endpoint *ep, uint32_t recvq);
+
 /* Ask the peer to shrink its window by penalty / 128 (section 7.5.1); 0 restores it. */
 int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty);
 
@@ -227,6 +317,9 @@ struct weft_counters {
 	uint64_t timeouts, tail_probes, spurious, rx_ce, rx_trimmed, rx_duplicate;
 	uint64_t paths_retired, paths_revived, planes_suspected;
 	uint64_t no_records; /* sending paused: inflight_pkts too small */
+	uint64_t tx_rnr, rx_rnr; /* refusals for want of a receive, among the NACKs */
+	uint64_t tx_reply, rx_reply; /* packets, among the data */
+	uint64_t tx_datagram, rx_datagram; /* packets; neither data nor retransmitted */
 	uint64_t drops[WEFT_DROP_COUNT];
 };
 const struct weft_counters *weft_stats(const struct weft_endpoint *ep);

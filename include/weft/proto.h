@@ -49,11 +49,33 @@ enum weft_op {
 	WEFT_OP_SACK = 0xDC,
 	WEFT_OP_NACK = 0xDD,
 	WEFT_OP_PROBE = 0xDE,
+	/*
+	 * Ours, not MRC's: the extended profile, 0xE0 | RC opcode (docs/decisions/110).  All of
+	 * them are shaped like a write: METH, TSETH, RETH, [ImmDt], payload.  Sent only where both
+	 * ends have agreed; anybody else counts and drops them.
+	 */
+	WEFT_OP_SEND_FIRST = 0xE0,
+	WEFT_OP_SEND_MIDDLE = 0xE1,
+	WEFT_OP_SEND_LAST = 0xE2,
+	WEFT_OP_SEND_LAST_IMM = 0xE3,
+	WEFT_OP_SEND_ONLY = 0xE4,
+	WEFT_OP_SEND_ONLY_IMM = 0xE5,
+	WEFT_OP_READ_REQUEST = 0xEC,
+	WEFT_OP_REPLY_FIRST = 0xED,
+	WEFT_OP_REPLY_MIDDLE = 0xEE,
+	WEFT_OP_REPLY_LAST = 0xEF,
+	WEFT_OP_REPLY_ONLY = 0xF0,
+	WEFT_OP_REPLY_REFUSED = 0xF2,
+	WEFT_OP_CMP_SWAP = 0xF3,
+	WEFT_OP_FETCH_ADD = 0xF4,
+	WEFT_OP_DATAGRAM = 0xF8,
+	WEFT_OP_DATAGRAM_IMM = 0xF9,
 };
 
 /* BTH byte 8, as on the wire. */
 enum weft_bth_flag {
 	WEFT_BTH_ACK_REQ = 0x80, /* A: answer with a SACK at once */
+	WEFT_BTH_SOLICITED = 0x40, /* ours, in a bit that MRC reserves: wakes who waits for it */
 	WEFT_BTH_RTX = 0x20,     /* a retransmission, or the SACK that one triggered */
 	WEFT_BTH_TS = 0x10,      /* TSETH present */
 };
@@ -94,6 +116,7 @@ enum weft_nack_reason {
 	WEFT_NACK_NO_RESOURCE = 0x0A,
 	WEFT_NACK_PSN_OOR_WINDOW = 0x0B,
 	WEFT_NACK_UNEXP_EVENT = 0x19,
+	WEFT_NACK_RNR = 0xE0, /* ours, extended profile: no receive is posted; see rnr_timer */
 };
 
 /* AETH.syndrome: IBTA's, with the credit field always "none" in an ACK. */
@@ -113,7 +136,18 @@ enum weft_ep_op { WEFT_EP_PORT_STATUS = 0, WEFT_EP_EV_PROBE = 1 };
 /* SETH.cc_type (0: NSCC state follows); NETH.cc_type is 2 in the only published example. */
 enum { WEFT_CC_TYPE_NSCC = 0, WEFT_CC_TYPE_NACK = 2 };
 
-struct weft_pkt_write { /* METH, TSETH, RETH, ImmDt and the payload */
+/*
+ * METH, TSETH, RETH, ImmDt and the payload.  What the fields mean in the extended profile:
+ *
+ *              va                 rkey        msg_bytes         rqmsn         payload
+ *   SEND_*     offset in message  0           of the message    which receive  bytes
+ *   READ_REQ.  remote address     remote key  wanted            read number    none
+ *   atomics    remote address     remote key  16                read number    two operands, LE
+ *   REPLY_*    offset in message  0           of the message    read number    bytes
+ *   REPLY_REF. 0                  AETH NAK    0                 read number    none
+ *   DATAGRAM*  QPN of the sender  Q_Key       of the message    0              bytes
+ */
+struct weft_pkt_write {
 	const void *data;   /* len_bytes of payload; the simulator may leave it NULL */
 	uint64_t va;        /* where these bytes go: message base + n * MTU */
 	uint32_t rkey;
@@ -145,6 +179,7 @@ struct weft_pkt_nack { /* NETH */
 	uint32_t ev, psn;
 	uint16_t ts;
 	uint8_t reason, cc_type_flags;
+	uint8_t vendor_info; /* WEFT_NACK_RNR: rnr_timer, 5 bits, IBTA's code; else 0 */
 };
 
 struct weft_pkt_ack { /* AETH */
@@ -207,14 +242,31 @@ static inline bool weft_op_is_write(uint8_t op)
 	return op >= WEFT_OP_WRITE_FIRST && op <= WEFT_OP_WRITE_ONLY_IMM;
 }
 
+/* Of the extended profile.  The codes in between are nobody's. */
+static inline bool weft_op_is_extended(uint8_t op)
+{
+	return op >= WEFT_OP_SEND_FIRST && op <= WEFT_OP_DATAGRAM_IMM &&
+	       0x31df03fu >> (op - WEFT_OP_SEND_FIRST) & 1;
+}
+
+/* Carries payload or takes a PSN of its own: has the body `w`. */
+static inline bool weft_op_is_data(uint8_t op)
+{
+	return weft_op_is_write(op) || weft_op_is_extended(op);
+}
+
 static inline bool weft_op_has_imm(uint8_t op)
 {
-	return op == WEFT_OP_WRITE_LAST_IMM || op == WEFT_OP_WRITE_ONLY_IMM;
+	return op == WEFT_OP_WRITE_LAST_IMM || op == WEFT_OP_WRITE_ONLY_IMM ||
+	       op == WEFT_OP_SEND_LAST_IMM || op == WEFT_OP_SEND_ONLY_IMM ||
+	       op == WEFT_OP_DATAGRAM_IMM;
 }
 
 static inline bool weft_op_ends_message(uint8_t op)
 {
-	return op >= WEFT_OP_WRITE_LAST && op <= WEFT_OP_WRITE_ONLY_IMM;
+	return (op >= WEFT_OP_WRITE_LAST && op <= WEFT_OP_WRITE_ONLY_IMM) ||
+	       (op >= WEFT_OP_SEND_LAST && op <= WEFT_OP_DATAGRAM_IMM &&
+		op != WEFT_OP_REPLY_FIRST && op != WEFT_OP_REPLY_MIDDLE);
 }
 
 /*

@@ -41,10 +41,10 @@ struct weft_wire_fault { /* why bytes were refused, and where */
 	uint32_t bit; /* first wrong bit, counted from the start of what was decoded */
 };
 
-/* Payload bytes of a packet; 0 for all but writes. */
+/* Payload bytes of a packet; 0 for all that is not data. */
 static inline uint32_t weft_wire_payload_bytes(const struct weft_pkt *pkt)
 {
-	return weft_op_is_write(pkt->op) ? pkt->w.len_bytes : 0;
+	return weft_op_is_data(pkt->op) ? pkt->w.len_bytes : 0;
 }
 
 /*

@@ -148,6 +148,9 @@ static void hear_probe(struct weft_qp *qp, const struct weft_pkt_sack *s, uint64
 		qp->rack_valid = true;
 	}
 	learn_rtt(qp, (uint32_t)WEFT_MIN(now - qp->probe_sent_ns, (uint64_t)UINT32_MAX));
+	/* The peer is there, and sends the data of reads by a deadline of its own. */
+	if (qp->kind == QP_EXTENDED && !sent_outstanding(qp) && reads_outstanding(qp->ext))
+		qp->progressed = true;
 }
 
 static void tell_cc(struct weft_qp *qp, const struct weft_pkt_sack *s, uint32_t newly,
@@ -265,8 +268,16 @@ void ack_in_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		drop_count(ep, WEFT_DROP_ACK_STALE);
 		return;
 	}
+	if (n->reason == WEFT_NACK_RNR && qp->kind != QP_EXTENDED) {
+		drop_count(ep, WEFT_DROP_EXTENDED);
+		return;
+	}
 	event_note(ep, WEFT_EV_NACK_IN, qp->qpn, qp->set, n->psn, n->reason, n->ev);
 	loss_mark(qp, n->psn, LOSS_NACK, now);
+	if (n->reason == WEFT_NACK_RNR) {
+		recvq_on_rnr(qp, n, now);
+		return;
+	}
 	hear_trim(qp, n->reason, rec->path, rec->bytes, now);
 	if (n->reason != WEFT_NACK_TRIMMED && n->reason != WEFT_NACK_TRIMMED_LASTHOP)
 		back_off(qp, now);
@@ -276,7 +287,7 @@ void ack_in_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		qp_make_ready(qp);
 }
 
-static enum weft_status status_of(uint8_t syndrome)
+enum weft_status ack_in_status(uint8_t syndrome)
 {
 	switch (syndrome) {
 	case WEFT_AETH_NAK_REMOTE_ACCESS:
@@ -301,6 +312,10 @@ void ack_in_ack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		drop_count(ep, WEFT_DROP_ACK_UNSENT);
 		return;
 	}
+	if (WEFT_UNLIKELY(qp->kind == QP_EXTENDED) && n > 0) {
+		ext_on_ack(qp, n);
+		n = 0;
+	}
 	for (; n > 0 && qp->state == WEFT_QP_RTS; n--) {
 		const struct sq_work *work = &qp->sq[qp->sq_head & ep->sq_mask];
 		uint32_t end = weft_psn_add(work->psn_first, work->pkts);
@@ -314,7 +329,7 @@ void ack_in_ack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 	if (qp->state != WEFT_QP_RTS)
 		return;
 	if (pkt->ack.syndrome != WEFT_AETH_ACK && pkt->ack.syndrome >> 5 != 0) {
-		qp_fail(qp, status_of(pkt->ack.syndrome));
+		qp_fail(qp, ack_in_status(pkt->ack.syndrome));
 		return;
 	}
 	if (qp->progressed)

@@ -248,6 +248,7 @@ static void build_nack(struct weft_qp *qp, const struct answer *answer, struct w
 		.ts = echo(answer, now),
 		.reason = answer->reason,
 		.cc_type_flags = WEFT_CC_TYPE_NACK << 4,
+		.vendor_info = answer->reason == WEFT_NACK_RNR ? qp->ext->rnr_timer : 0,
 	};
 	qp->ep->count.tx_nack++;
 }

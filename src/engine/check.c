@@ -30,6 +30,30 @@ static void check_page(const struct weft_qp *qp, uint32_t psn0, uint32_t *lost, 
 	}
 }
 
+static void check_extended(const struct weft_qp *qp)
+{
+	const struct weft_endpoint *ep = qp->ep;
+	const struct ext *ext = qp->ext;
+	uint32_t parked = 0, reads = 0;
+
+	WEFT_ASSERT(ext->in_use && (ext->qp == qp || ext->replies == qp));
+	if (qp->kind != QP_EXTENDED)
+		return;
+	WEFT_ASSERT((ext->qp->state == WEFT_QP_ERROR) == (ext->replies->state == WEFT_QP_ERROR));
+	WEFT_ASSERT((uint16_t)(ext->out_tail - ext->out_head) <= ep->rd_mask + 1);
+	for (uint32_t i = 0; i <= ep->wimm_mask; i++)
+		parked += qp->parked[i].valid;
+	for (uint32_t i = 0; i <= ep->rd_mask; i++)
+		parked += ext->in[i].valid;
+	WEFT_ASSERT(parked == qp->parked_imms);
+	if (qp->state != WEFT_QP_RTS)
+		return;
+	for (uint16_t i = qp->sq_head; i != qp->sq_send; i++)
+		reads += (qp->sq[i & ep->sq_mask].marks & WORK_READS) != 0;
+	WEFT_ASSERT(reads == (uint16_t)(ext->out_tail - ext->out_head)); /* one packet each */
+	WEFT_ASSERT((uint16_t)(ext->replies->sq_tail - ext->replies->sq_head) <= ep->rd_mask + 1);
+}
+
 static uint32_t check_sending(const struct weft_qp *qp)
 {
 	uint32_t lost = 0, pages = 0;
@@ -107,7 +131,8 @@ static void check_set(const struct weft_endpoint *ep, uint32_t index)
 	for (uint32_t i = 0; i < ep->config.qps; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
-		users += (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS) && qp->set == index;
+		users += qp->kind != QP_DATAGRAM && qp->set == index &&
+			 (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS);
 	}
 	WEFT_ASSERT(users == set->users);
 }
@@ -143,6 +168,9 @@ void weft_check(const struct weft_endpoint *ep)
 			continue;
 		pages += check_sending(qp);
 		check_receiving(qp);
+		WEFT_ASSERT((qp->kind == QP_STRICT) == !qp->ext);
+		if (qp->ext)
+			check_extended(qp);
 	}
 	for (uint32_t page = ep->page_free; page != PAGE_NONE; page = ep->page_next[page])
 		free_pages++;
@@ -152,6 +180,7 @@ void weft_check(const struct weft_endpoint *ep)
 			check_set(ep, i);
 	check_timers(ep);
 	WEFT_ASSERT(ep->answer_tail - ep->answer_head <= ep->config.answers);
+	WEFT_ASSERT(ep->settle_n <= ep->config.extended_qps);
 	WEFT_ASSERT(ep->ready_tail - ep->ready_head <= ep->config.qps);
 	for (uint32_t i = 0; i < ep->config.cqs; i++)
 		WEFT_ASSERT(ep->cqs[i].tail - ep->cqs[i].head <= ep->config.cq_depth);

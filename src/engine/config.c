@@ -48,6 +48,13 @@ static bool pow2_in(uint32_t value, uint32_t low, uint32_t high)
 	return weft_is_pow2(value) && in(value, low, high);
 }
 
+static bool extended_is_possible(const struct weft_config *c)
+{
+	return in(c->extended_qps, 0, c->qps) && in(c->recvqs, 0, 65535) &&
+	       (!c->extended_qps || pow2_in(c->rd_atomic_max, 1, WEFT_MIN(128u, c->sq_depth))) &&
+	       (!c->recvqs || pow2_in(c->recvq_depth, 1, 65536));
+}
+
 bool config_is_possible(const struct weft_config *c)
 {
 	return pow2_in(c->qps, 1, 65536) && in(c->cqs, 1, 65536) &&
@@ -62,5 +69,5 @@ bool config_is_possible(const struct weft_config *c)
 	       c->mtu_bytes % 4 == 0 && c->sack_bytes > 0 &&
 	       in(c->base_rtt_ns, 100, 1000000000) && c->probe_ns_min > 0 &&
 	       c->probe_ns_max >= c->probe_ns_min && in(c->proof_answers, 1, 32) &&
-	       c->inflight_pkts / PAGE_PSNS + 2 * c->qps < PAGE_NONE;
+	       c->inflight_pkts / PAGE_PSNS + 2 * c->qps < PAGE_NONE && extended_is_possible(c);
 }

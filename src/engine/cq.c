@@ -23,27 +23,36 @@ void cq_push(struct weft_qp *qp, uint32_t index, const struct weft_done *done)
 	slot->user = qp->user;
 }
 
+static uint32_t read_bytes(const struct sq_work *work)
+{
+	return work->kind == WEFT_WORK_READ ? work->asked_bytes : (uint32_t)sizeof(uint64_t);
+}
+
 void cq_finish_work(struct weft_qp *qp, enum weft_status status)
 {
 	WEFT_ASSERT(qp->sq_head != qp->sq_tail);
 	const struct sq_work *work = &qp->sq[qp->sq_head & qp->ep->sq_mask];
 
-	if (work->has_imm && qp->sq_head != qp->sq_send)
+	if (work->marks & WORK_CONSUMES && qp->sq_head != qp->sq_send)
 		qp->wimm_inflight--;
 	if (qp->sq_send == qp->sq_head) { /* flushed before it was cut to its end */
-		if (work->has_imm && qp->send_pkt)
+		if (work->marks & WORK_CONSUMES && qp->send_pkt)
 			qp->wimm_inflight--;
 		qp->sq_send++;
 		qp->send_pkt = 0;
 	}
 	qp->sq_head++;
+	if (WEFT_UNLIKELY(qp->kind == QP_REPLIES)) {
+		reads_settle_later(qp->ext); /* there is room for one more */
+		return;
+	}
 	if (work->silent && status == WEFT_OK)
 		return;
 	struct weft_done done = {
 		.id = work->id,
-		.len_bytes = work->len_bytes,
+		.len_bytes = work->marks & WORK_READS ? read_bytes(work) : work->len_bytes,
 		.imm = work->imm,
-		.kind = WEFT_DONE_WRITE,
+		.kind = (uint8_t)(work->kind + (work->kind != WEFT_WORK_WRITE)),
 		.status = (uint8_t)status,
 	};
 	cq_push(qp, qp->cq_tx, &done);

@@ -62,10 +62,24 @@ static void carve_qp(struct carver *c, const struct weft_config *config, struct 
 	qp->parked = parked;
 }
 
+static void carve_ext(struct carver *c, const struct weft_config *config, struct ext *ext)
+{
+	struct ext parts = {
+		.slot = carve(c, config->rq_depth * sizeof(struct recv_slot)),
+		.extra = carve(c, config->sq_depth * sizeof(struct work_extra)),
+		.out = carve(c, config->rd_atomic_max * sizeof(struct read_out)),
+		.in = carve(c, config->rd_atomic_max * sizeof(struct read_in)),
+		.result = carve(c, config->rd_atomic_max * sizeof(uint64_t)),
+	};
+
+	if (!c->dry)
+		*ext = parts;
+}
+
 static struct weft_endpoint *carve_all(struct carver *c, const struct weft_config *config)
 {
 	struct weft_endpoint *ep = carve(c, sizeof(*ep));
-	uint32_t timers = config->qps + config->pathsets + 1;
+	uint32_t timers = config->qps + config->pathsets + 1, exts = config->extended_qps;
 	struct weft_endpoint parts = {
 		.qps = carve(c, config->qps * sizeof(struct weft_qp)),
 		.sets = carve(c, config->pathsets * sizeof(struct pathset)),
@@ -83,6 +97,9 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 		.heap = carve(c, timers * sizeof(uint32_t)),
 		.heap_pos = carve(c, timers * sizeof(uint32_t)),
 		.events = carve(c, config->events * sizeof(struct weft_event)),
+		.exts = carve(c, exts * sizeof(struct ext)),
+		.settle = carve(c, exts * sizeof(uint32_t)),
+		.recvqs = carve(c, config->recvqs * sizeof(struct recvq)),
 		.timers = timers,
 	};
 
@@ -90,6 +107,14 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 		*ep = parts;
 	for (uint32_t i = 0; i < config->qps; i++)
 		carve_qp(c, config, c->dry ? NULL : &ep->qps[i]);
+	for (uint32_t i = 0; i < exts; i++)
+		carve_ext(c, config, c->dry ? NULL : &ep->exts[i]);
+	for (uint32_t i = 0; i < config->recvqs; i++) {
+		void *ring = carve(c, config->recvq_depth * sizeof(struct weft_recv));
+
+		if (!c->dry)
+			ep->recvqs[i].ring = ring;
+	}
 	for (uint32_t i = 0; i < config->cqs; i++) {
 		void *ring = carve(c, config->cq_depth * sizeof(struct weft_done));
 
@@ -126,6 +151,7 @@ static void init_masks(struct weft_endpoint *ep, const struct weft_config *confi
 	ep->cq_mask = config->cq_depth - 1;
 	ep->answer_mask = config->answers - 1;
 	ep->wimm_mask = config->wimm_max - 1;
+	ep->rd_mask = config->rd_atomic_max - 1;
 	ep->page_mask = page_ring(config) - 1;
 	ep->rx_mask = rx_words(config) * 64 - 1;
 	ep->pages = page_count(config);
@@ -173,19 +199,21 @@ void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t 
 }
 
 /*
- * Nobody sends what is not a write in a class that switches cut.  Where one is cut all the same, a
+ * Nobody sends what is not data in a class that switches cut.  Where one is cut all the same, a
  * probe most of all, its answer would be about a queue that it never stood in.
  */
 static bool is_cut(const struct weft_pkt *pkt)
 {
-	return !weft_op_is_write(pkt->op) &&
+	return !weft_op_is_data(pkt->op) &&
 	       pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP);
 }
 
 static void input_control(struct weft_endpoint *ep, struct weft_qp *qp, const struct weft_pkt *pkt,
-			  uint64_t now)
+			  uint64_t now, struct weft_place *place)
 {
-	if (is_cut(pkt)) {
+	if (pkt->op >= WEFT_OP_SEND_FIRST) {
+		respond_extended(qp, pkt, now, place);
+	} else if (is_cut(pkt)) {
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
 	} else if (pkt->op == WEFT_OP_PROBE) {
 		ack_out_on_probe(qp, pkt, now);
@@ -208,11 +236,14 @@ static bool takes_packets(const struct weft_qp *qp)
 }
 
 /* Not for a QP that talks to that peer: for the endpoint itself, or for nobody. */
-static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now)
+static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now,
+			struct weft_place *place)
 {
-	const struct weft_qp *qp = qp_by_qpn(ep, pkt->dqpn);
+	struct weft_qp *qp = qp_by_qpn(ep, pkt->dqpn);
 
-	if (is_cut(pkt))
+	if (qp && qp->kind == QP_DATAGRAM && takes_packets(qp))
+		datagram_take(qp, pkt, place);
+	else if (is_cut(pkt))
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
 	else if (pkt->op == WEFT_OP_EP_REQUEST)
 		probe_on_request(ep, pkt, now);
@@ -232,14 +263,14 @@ void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n
 	for (size_t i = 0; i < n; i++) {
 		struct weft_qp *qp = &ep->qps[pkts[i].dqpn & ep->qp_mask];
 
-		places[i].len_bytes = 0;
+		places[i].len_bytes = places[i].list_at = 0;
 		if (WEFT_UNLIKELY(qp->qpn != pkts[i].dqpn || !takes_packets(qp) ||
 				  qp->peer != pkts[i].peer))
-			input_other(ep, &pkts[i], now);
+			input_other(ep, &pkts[i], now, &places[i]);
 		else if (WEFT_LIKELY(weft_op_is_write(pkts[i].op)))
 			respond_write(qp, &pkts[i], now, &places[i]);
 		else
-			input_control(ep, qp, &pkts[i], now);
+			input_control(ep, qp, &pkts[i], now, &places[i]);
 	}
 }
 
@@ -290,6 +321,8 @@ size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
 	WEFT_ASSERT(now >= ep->now && now > 0);
 	ep->now = now;
 	fire_timers(ep, now);
+	if (WEFT_UNLIKELY(ep->settle_n))
+		reads_settle(ep);
 	ports_free &= ep->ports_up;
 	if (!ports_free || !max)
 		return 0;
@@ -305,5 +338,6 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep)
 
 bool weft_wants_output(const struct weft_endpoint *ep)
 {
-	return ep->ready_head != ep->ready_tail || ep->answer_head != ep->answer_tail;
+	return ep->ready_head != ep->ready_tail || ep->answer_head != ep->answer_tail ||
+	       ep->settle_n;
 }

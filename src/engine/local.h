@@ -11,6 +11,12 @@
  *   pathset.c  which path next             path_state.c  Figure 5, as a grid
  *   timer.c    all deadlines               endpoint.c dispatch, memory
  *
+ * The extended profile:
+ *
+ *   extended.c life of such QPs, posting   respond_ext.c  sends, requests, replies -> placements
+ *   reads.c    reads and atomics, both ends  recvq.c      receives, own and shared; RNR
+ *   datagram.c one packet, no promises
+ *
  * Per packet each side touches two lines of its QP: see there.
  */
 #include <weft/base.h>
@@ -58,13 +64,82 @@ struct sq_work {
 	uint32_t len_bytes, rkey, imm;
 	uint32_t psn_first, pkts; /* valid once the first packet has been cut */
 	uint16_t msn, rqmsn;
+	uint32_t asked_bytes; /* READ */
+	uint8_t kind;         /* enum weft_work_kind, or one of these */
+	uint8_t marks;        /* enum work_mark bits */
 	bool has_imm, silent;
 };
+enum { WORK_REPLY = WEFT_WORK_DATAGRAM + 1, WORK_REFUSED, WORK_KINDS };
+enum work_mark {
+	WORK_CONSUMES = 1, /* a receive of the peer; counts against wimm_tx */
+	WORK_READS = 2,    /* waits for a reply; counts against rd_atomic_tx */
+	WORK_FENCED = 4,
+	WORK_GATES = 7,
+	WORK_SOLICITED = 8,
+};
+static_assert(sizeof(struct sq_work) == 56, "extended works need no more than writes");
 
-struct parked_imm { /* an immediate that waits for its turn */
+struct parked_imm { /* an immediate, or the end of a send, that waits for its turn */
 	uint32_t psn, imm, msg_bytes;
 	uint16_t msn;
 	bool valid;
+	uint8_t how; /* enum parked_how bits */
+};
+enum parked_how { PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4 };
+
+enum qp_kind { QP_STRICT, QP_EXTENDED, QP_DATAGRAM, QP_REPLIES };
+
+/* ---- extended profile: one of these per pair of slots, none for a strict QP ---- */
+
+struct recv_slot { /* where a posted receive leads; its id is in rq[] */
+	void *to;
+	uint32_t len_bytes;
+	bool scattered;
+};
+
+struct work_extra { /* beside each slot of the send queue */
+	void *to;
+	uint64_t operand[2];
+	uint32_t pathset, peer_qpn;
+	bool scattered;
+};
+
+struct read_out { /* a read or atomic of ours that has left; by its number */
+	uint32_t len_bytes, pkts_left;
+	uint16_t slot;    /* in the send queue */
+	uint8_t status;   /* enum weft_status */
+	bool done;
+};
+
+struct read_in { /* the peer's, until everything before it has been placed */
+	uint64_t va, operand[2];
+	uint32_t rkey, len_bytes, psn;
+	uint8_t op;
+	bool valid;
+};
+
+struct ext {
+	struct weft_qp *qp;      /* EXTENDED or DATAGRAM */
+	struct weft_qp *replies; /* NULL: DATAGRAM */
+	struct recv_slot *slot;  /* ring beside rq[] */
+	struct work_extra *extra; /* ring beside sq[] */
+	struct read_out *out;    /* rings of rd_atomic_max */
+	struct read_in *in;
+	uint64_t *result;        /* beside the last slots of the replies' sq[] */
+	uint32_t qkey, recvq;
+	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
+	uint32_t rnr_psn;        /* refused last */
+	uint16_t rd_tx, rd_rx;
+	uint16_t out_head, out_tail; /* oldest not finished, next number; run freely */
+	uint16_t in_next;        /* number of the peer's next to be executed */
+	uint8_t rnr_row, rnr_retry, rnr_timer;
+	bool in_use, settling;   /* settling: stands in ep->settle */
+};
+
+struct recvq {
+	struct weft_recv *ring;
+	uint32_t head, tail, limit, users;
+	bool in_use, hit;
 };
 
 /*
@@ -84,7 +159,7 @@ struct weft_qp {
 	uint32_t rx_ooo;        /* arrived above rx_cack */
 	uint32_t rx_trigger;    /* sack_trigger_cnt */
 	uint32_t rx_low_new;    /* lowest PSN that no SACK has shown yet; see ack_out.c */
-	uint16_t parked_imms;   /* immediates that wait for their turn */
+	uint16_t parked_imms;   /* immediates, sends and requests that wait for their turn */
 	uint8_t state;          /* enum weft_qp_state */
 	bool rx_fresh;          /* rx_low_new is valid */
 
@@ -106,6 +181,7 @@ struct weft_qp {
 	uint16_t set;
 	bool ready;             /* in the ready ring */
 	bool rack_valid, progressed;
+	uint8_t kind;           /* enum qp_kind */
 
 	/* line 2, ack: what the peer said */
 	uint32_t lost_low WEFT_CACHE_ALIGNED; /* no lost PSN below this one */
@@ -155,6 +231,7 @@ struct weft_qp {
 	uint8_t spurious_shift; /* reorder_ns is doubled this often */
 	bool probe_out, in_use;
 	const struct weft_cc_ops *cc;
+	struct ext *ext;        /* NULL: strict; a stream of replies shares its QP's */
 	uint64_t cc_state[WEFT_CC_STATE_MAX / 8];
 };
 static_assert(offsetof(struct weft_qp, sq) == 64, "ident is one line");
@@ -249,8 +326,9 @@ struct request { /* an endpoint operation of ours that waits for its answer */
 struct region {
 	uint64_t va, open_bytes; /* what remote writes may reach; 0: nothing */
 	uint8_t *base;
-	uint64_t open_to;        /* key and domain that they must name */
-	uint32_t rkey, pd, access;
+	uint64_t open_to;        /* key and domain that they must name; see region_names() */
+	uint64_t len_bytes;
+	uint32_t access;
 	bool in_use;
 };
 static_assert(sizeof(struct region) == 48, "looked up for each packet");
@@ -284,6 +362,11 @@ struct weft_endpoint {
 	uint32_t ready_head, ready_tail;
 	struct answer *answers;
 	uint32_t answer_head, answer_tail;
+
+	struct ext *exts;
+	uint32_t *settle;      /* indexes of those with requests whose turn may have come */
+	uint32_t settle_n, rd_mask;
+	struct recvq *recvqs;
 
 	struct request requests[REQUESTS];
 	uint16_t request_head, request_tail; /* ids, free running */
@@ -334,6 +417,11 @@ static inline uint32_t timer_of_requests(const struct weft_endpoint *ep)
 void qp_fail(struct weft_qp *qp, enum weft_status status);
 void qp_make_ready(struct weft_qp *qp);
 void qp_take_window(struct weft_qp *qp); /* from congestion control */
+void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr);
+int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr);
+int qp_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr);
+void qp_note_state(struct weft_qp *qp, enum weft_qp_state to);
+void qp_slot_free(struct weft_qp *qp);
 static inline struct weft_qp *qp_by_qpn(struct weft_endpoint *ep, uint32_t qpn)
 {
 	struct weft_qp *qp = &ep->qps[qpn & ep->qp_mask];
@@ -350,6 +438,51 @@ void cq_forget(const struct weft_qp *qp, uint32_t cq); /* its completions that n
 size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,
 		    uint64_t now, uint32_t *blocked);
 bool request_has_work(const struct weft_qp *qp);
+
+
+/* extended.c */
+bool ext_is_possible(const struct weft_endpoint *ep, const struct weft_qp_attr *attr);
+struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr);
+int ext_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr);
+int ext_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr);
+void ext_free(struct weft_qp *qp); /* also its stream of replies */
+bool ext_may_begin(const struct weft_qp *qp, const struct sq_work *work);
+void ext_on_ack(struct weft_qp *qp, int32_t n); /* the peer has that many more messages */
+void ext_finish(struct weft_qp *qp); /* works whose time has come */
+static inline struct weft_qp *ext_other(const struct weft_qp *qp)
+{
+	return qp == qp->ext->qp ? qp->ext->replies : qp->ext->qp;
+}
+
+/* respond_ext.c */
+void respond_extended(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
+		      struct weft_place *place);
+void respond_deliver(struct weft_qp *qp, uint8_t port);
+
+/* reads.c */
+void reads_settle_later(struct ext *ext);
+void reads_settle(struct weft_endpoint *ep);
+bool reads_take_request(struct weft_qp *qp, const struct weft_pkt *pkt);
+void reads_begin(struct ext *ext, struct sq_work *work);
+/* The read that this reply is for; NULL: none, or it does not fit. */
+struct read_out *reads_find(struct ext *ext, const struct weft_pkt *pkt);
+void reads_forget_region(struct weft_endpoint *ep, uint32_t rkey);
+static inline bool reads_outstanding(const struct ext *ext)
+{
+	return ext->out_head != ext->out_tail;
+}
+
+/* recvq.c */
+/* The receive of the message that is `ahead` of the next one to end; NULL: none is posted. */
+struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead);
+void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void recvq_on_rnr(struct weft_qp *qp, const struct weft_pkt_nack *nack, uint64_t now);
+uint64_t recvq_rnr_ns(uint8_t code);
+
+/* datagram.c */
+size_t datagram_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,
+		     uint64_t now, uint32_t *blocked);
+void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
 
 /* sent.c */
 struct sent_page *sent_page_of(const struct weft_qp *qp, uint32_t psn);
@@ -381,6 +514,7 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void ack_in_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void ack_in_ack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void ack_in_progress(struct weft_qp *qp, uint64_t now);
+enum weft_status ack_in_status(uint8_t syndrome);
 
 /* loss.c */
 enum loss_cause { LOSS_FIFO, LOSS_REORDER, LOSS_TIMER, LOSS_SILENCE, LOSS_NACK, LOSS_PORT };
@@ -397,6 +531,11 @@ void loss_learn_reorder(struct weft_qp *qp);
 /* respond.c, window.c */
 void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		   struct weft_place *place); /* left alone where nothing is to be moved */
+bool respond_stray(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
+void respond_take(struct weft_qp *qp, const struct weft_pkt *pkt, bool last, uint64_t now);
+void respond_refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, uint8_t port,
+		    enum weft_status status);
+bool respond_park(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t how);
 uint32_t window_advance(struct weft_qp *qp); /* how many PSNs cack moved */
 uint64_t window_bits(const struct weft_qp *qp, uint32_t base);
 
@@ -412,6 +551,9 @@ struct answer *answer_add(struct weft_endpoint *ep);
 /* region.c */
 enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
 			    uint32_t len_bytes); /* why region_place() found nothing */
+/* For reads and atomics; NULL: key, domain, access (enum weft_access) or bounds forbid it. */
+uint8_t *region_reach(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
+		      uint32_t len_bytes, uint32_t access);
 
 /* pathset.c */
 uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,

@@ -301,7 +301,7 @@ static void time_out(struct weft_qp *qp, uint64_t now)
 	uint64_t since_ns = WEFT_MAX(qp->progress_ns, qp->timeout_ns);
 	uint64_t oldest_ns;
 	uint32_t expired = expire(qp, limit_ns - 16, now, &oldest_ns);
-	bool silent = !qp->inflight && now - since_ns >= limit_ns;
+	bool silent = !qp->inflight && now >= since_ns + limit_ns; /* RNR: since is to come */
 
 	if (expired)
 		qp_make_ready(qp);

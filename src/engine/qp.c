@@ -37,6 +37,7 @@ static void wipe(struct weft_qp *qp)
 		.rx_last = qp->rx_last,
 		.parked = qp->parked,
 		.rq = qp->rq,
+		.kind = QP_STRICT,
 		.qpn = qp->qpn,
 		.index = qp->index,
 		.ready = qp->ready, /* it may still stand in the ring */
@@ -56,18 +57,11 @@ static bool cc_is_told(const struct weft_cc_config *cc)
 	return cc->rate_bps || cc->max_cwnd_bytes || cc->fixed_bytes;
 }
 
-int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **out)
+/* A free slot gets a tenant, and a number that no packet of the last one can name. */
+void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
-	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
-	    attr->cc->state_bytes > WEFT_CC_STATE_MAX || !cc_is_told(&attr->cc_config))
-		return WEFT_EINVAL;
-	struct weft_qp *qp = NULL;
+	struct weft_endpoint *ep = qp->ep;
 
-	for (uint32_t i = 0; i < ep->config.qps && !qp; i++)
-		if (!ep->qps[i].in_use)
-			qp = &ep->qps[i];
-	if (!qp)
-		return WEFT_EFULL;
 	next_qpn(ep, qp);
 	wipe(qp);
 	qp->in_use = true;
@@ -85,11 +79,38 @@ int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, stru
 		cc.base_rtt_ns = ep->config.base_rtt_ns;
 	qp->cc->init(qp->cc_state, &cc);
 	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+}
+
+static struct weft_qp *open_strict(struct weft_endpoint *ep, const struct weft_qp_attr *attr)
+{
+	for (uint32_t i = 0; i < ep->config.qps; i++) {
+		/* From the far end where others want pairs. */
+		uint32_t at = ep->config.extended_qps ? ep->qp_mask - i : i;
+
+		if (ep->qps[at].in_use)
+			continue;
+		qp_slot_take(&ep->qps[at], attr);
+		return &ep->qps[at];
+	}
+	return NULL;
+}
+
+int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **out)
+{
+	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
+	    attr->cc->state_bytes > WEFT_CC_STATE_MAX || !cc_is_told(&attr->cc_config) ||
+	    !ext_is_possible(ep, attr))
+		return WEFT_EINVAL;
+	struct weft_qp *qp = attr->kind == WEFT_QP_STRICT ? open_strict(ep, attr) :
+							    ext_open(ep, attr);
+
+	if (!qp)
+		return WEFT_EFULL;
 	*out = qp;
 	return 0;
 }
 
-static int become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
+int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
@@ -113,7 +134,7 @@ static int become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	return 0;
 }
 
-static int become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
+int qp_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
@@ -147,17 +168,28 @@ int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp
 		return 0;
 	}
 	if (to == WEFT_QP_RTR)
-		error = become_rtr(qp, attr);
+		error = qp->ext ? ext_become_rtr(qp, attr) : qp_become_rtr(qp, attr);
 	else if (to == WEFT_QP_RTS)
-		error = become_rts(qp, attr);
+		error = qp->ext ? ext_become_rts(qp, attr) : qp_become_rts(qp, attr);
 	if (error)
 		return error;
-	event_note(ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, to, 0);
-	qp->state = (uint8_t)to;
-	qp->progress_ns = ep->now;
-	if (to == WEFT_QP_RTR && ep->sets[qp->set].users == 1)
+	qp_note_state(qp, to);
+	if (to == WEFT_QP_RTR && qp->set != SET_NONE && ep->sets[qp->set].users == (qp->ext ? 2 : 1))
 		probe_arm(ep, qp->set, ep->now);
 	return 0;
+}
+
+void qp_note_state(struct weft_qp *qp, enum weft_qp_state to)
+{
+	event_note(qp->ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, to, 0);
+	qp->state = (uint8_t)to;
+	qp->progress_ns = qp->ep->now;
+}
+
+static void leave_set(struct weft_qp *qp)
+{
+	if ((qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS) && qp->set != SET_NONE)
+		qp->ep->sets[qp->set].users--;
 }
 
 static void flush(struct weft_qp *qp, enum weft_status first)
@@ -170,7 +202,7 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 	while (qp->rq_head != qp->rq_tail) {
 		struct weft_done done = {
 			.id = qp->rq[qp->rq_head++ & ep->rq_mask],
-			.kind = WEFT_DONE_RECV_IMM,
+			.kind = qp->ext ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,
 			.status = WEFT_FLUSHED,
 		};
 		cq_push(qp, qp->cq_rx, &done);
@@ -178,29 +210,43 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 	timer_set(ep, timer_of_qp(qp), WEFT_NEVER);
 }
 
-void qp_fail(struct weft_qp *qp, enum weft_status status)
+static void fail_slot(struct weft_qp *qp, enum weft_status status)
 {
 	if (qp->state == WEFT_QP_ERROR)
 		return;
 	event_note(qp->ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, WEFT_QP_ERROR, status);
-	if (qp->state >= WEFT_QP_RTR)
-		qp->ep->sets[qp->set].users--;
+	leave_set(qp);
 	qp->state = WEFT_QP_ERROR;
 	qp->status = (uint8_t)status;
 	flush(qp, status);
+	if (qp->kind == QP_EXTENDED)
+		qp->ext->out_head = qp->ext->out_tail;
 }
 
-void weft_qp_close(struct weft_qp *qp)
+void qp_fail(struct weft_qp *qp, enum weft_status status)
 {
-	WEFT_ASSERT(qp->in_use);
-	if (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS)
-		qp->ep->sets[qp->set].users--;
+	fail_slot(qp, status);
+	if (qp->ext && ext_other(qp))
+		fail_slot(ext_other(qp), status);
+}
+
+void qp_slot_free(struct weft_qp *qp)
+{
+	leave_set(qp);
 	sent_drop_all(qp);
 	cq_forget(qp, qp->cq_tx);
 	cq_forget(qp, qp->cq_rx);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
 	qp->state = WEFT_QP_RESET;
 	qp->in_use = false;
+}
+
+void weft_qp_close(struct weft_qp *qp)
+{
+	WEFT_ASSERT(qp->in_use && qp->kind != QP_REPLIES);
+	if (qp->ext)
+		ext_free(qp);
+	qp_slot_free(qp);
 }
 
 struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn)
@@ -256,6 +302,8 @@ int weft_post_recv(struct weft_qp *qp, uint64_t id)
 		return WEFT_ESTATE;
 	if ((uint16_t)(qp->rq_tail - qp->rq_head) > qp->ep->rq_mask)
 		return WEFT_EFULL;
+	if (qp->ext)
+		return WEFT_ESTATE; /* weft_post_receive() */
 	qp->rq[qp->rq_tail++ & qp->ep->rq_mask] = id;
 	return 0;
 }

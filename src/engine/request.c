@@ -31,6 +31,7 @@ int weft_post_write(struct weft_qp *qp, const struct weft_work *work)
 		.len_bytes = work->len_bytes,
 		.rkey = work->rkey,
 		.imm = work->imm,
+		.marks = work->has_imm ? WORK_CONSUMES : 0,
 		.has_imm = work->has_imm,
 		.silent = work->silent,
 	};
@@ -39,15 +40,29 @@ int weft_post_write(struct weft_qp *qp, const struct weft_work *work)
 	return 0;
 }
 
+enum { FIRST, MIDDLE, LAST, ONLY, PLACES };
+
+static const uint8_t ops[WORK_KINDS][PLACES] = {
+	[WEFT_WORK_WRITE] = { WEFT_OP_WRITE_FIRST, WEFT_OP_WRITE_MIDDLE, WEFT_OP_WRITE_LAST,
+			      WEFT_OP_WRITE_ONLY },
+	[WEFT_WORK_SEND] = { WEFT_OP_SEND_FIRST, WEFT_OP_SEND_MIDDLE, WEFT_OP_SEND_LAST,
+			     WEFT_OP_SEND_ONLY },
+	[WEFT_WORK_READ] = { [ONLY] = WEFT_OP_READ_REQUEST },
+	[WEFT_WORK_FETCH_ADD] = { [ONLY] = WEFT_OP_FETCH_ADD },
+	[WEFT_WORK_CMP_SWAP] = { [ONLY] = WEFT_OP_CMP_SWAP },
+	[WEFT_WORK_DATAGRAM] = { [ONLY] = WEFT_OP_DATAGRAM },
+	[WORK_REPLY] = { WEFT_OP_REPLY_FIRST, WEFT_OP_REPLY_MIDDLE, WEFT_OP_REPLY_LAST,
+			 WEFT_OP_REPLY_ONLY },
+	[WORK_REFUSED] = { WEFT_OP_REPLY_REFUSED, WEFT_OP_REPLY_REFUSED, WEFT_OP_REPLY_REFUSED,
+			   WEFT_OP_REPLY_REFUSED },
+};
+
+/* The opcode with an immediate follows the one without. */
 static uint8_t op_of(const struct sq_work *work, uint32_t index)
 {
-	bool last = index + 1 == work->pkts;
-
-	if (WEFT_LIKELY(!last))
-		return index ? WEFT_OP_WRITE_MIDDLE : WEFT_OP_WRITE_FIRST;
-	if (index == 0)
-		return work->has_imm ? WEFT_OP_WRITE_ONLY_IMM : WEFT_OP_WRITE_ONLY;
-	return work->has_imm ? WEFT_OP_WRITE_LAST_IMM : WEFT_OP_WRITE_LAST;
+	if (WEFT_LIKELY(index + 1 != work->pkts))
+		return ops[work->kind][index ? MIDDLE : FIRST];
+	return (uint8_t)(ops[work->kind][index ? LAST : ONLY] + work->has_imm);
 }
 
 /* What all packets of a work have in common, and their records. */
@@ -68,16 +83,16 @@ static __attribute__((noinline)) void stamp(const struct weft_qp *qp, const stru
 	burst->pkt = (struct weft_pkt){
 		.peer = qp->peer,
 		.tclass = WEFT_CLASS_DATA,
-		.op = WEFT_OP_WRITE_MIDDLE,
+		.op = ops[work->kind][MIDDLE],
 		.flags = WEFT_BTH_TS,
 		.sqpn_low = (uint16_t)qp->qpn,
 		.dqpn = qp->peer_qpn,
 		.w = { .rkey = work->rkey,
-		       .msg_bytes = work->len_bytes,
+		       .msg_bytes = work->len_bytes + work->asked_bytes,
 		       .imm = work->imm,
 		       .msn = work->msn,
 		       .rqmsn = work->rqmsn,
-		       .len_bytes = (uint16_t)mtu,
+		       .len_bytes = (uint16_t)(work->kind == WORK_REFUSED ? 0 : mtu),
 		       .ts = (uint16_t)(now / WEFT_TS_UNIT_NS) },
 	};
 	burst->rec = (struct sent_rec){
@@ -95,7 +110,11 @@ static uint32_t cut(const struct sq_work *work, uint32_t index, uint32_t mtu,
 	uint64_t offset = (uint64_t)index * mtu;
 	uint32_t len = WEFT_MIN(mtu, work->len_bytes - (uint32_t)offset);
 
+	if (WEFT_UNLIKELY(work->kind == WORK_REFUSED))
+		len = 0; /* as many packets as the reply would have had, and nothing in them */
 	pkt->op = op_of(work, index);
+	if (WEFT_UNLIKELY(work->marks & WORK_SOLICITED) && index + 1 == work->pkts)
+		pkt->flags |= WEFT_BTH_SOLICITED;
 	pkt->psn = weft_psn_add(work->psn_first, index);
 	pkt->w.data = work->data ? work->data + offset : NULL;
 	pkt->w.va = work->va + offset;
@@ -112,6 +131,15 @@ static inline void put_on_path(struct path *path, uint32_t index, struct weft_pk
 	rec->path_seq = ++path->sent;
 }
 
+static bool is_held(const struct weft_qp *qp, const struct sq_work *work)
+{
+	if (WEFT_LIKELY(!(work->marks & WORK_GATES)))
+		return false;
+	if (work->marks & WORK_CONSUMES && qp->wimm_inflight >= qp->wimm_tx)
+		return true;
+	return work->marks & (WORK_READS | WORK_FENCED) && !ext_may_begin(qp, work);
+}
+
 /* The next work to cut from, begun if need be; NULL: none, or immediates are at their limit. */
 static struct sq_work *current_work(struct weft_qp *qp)
 {
@@ -121,9 +149,7 @@ static struct sq_work *current_work(struct weft_qp *qp)
 
 	if (qp->send_pkt)
 		return work;
-	if (work->has_imm && qp->wimm_inflight >= qp->wimm_tx)
-		return NULL;
-	return work;
+	return is_held(qp, work) ? NULL : work;
 }
 
 static void begin_work(struct weft_qp *qp, struct sq_work *work)
@@ -133,16 +159,21 @@ static void begin_work(struct weft_qp *qp, struct sq_work *work)
 	work->psn_first = qp->psn_next;
 	work->pkts = work->len_bytes ? (work->len_bytes - 1) / mtu + 1 : 1;
 	work->msn = qp->msn_next;
-	work->rqmsn = work->has_imm ? qp->rqmsn_next : 0;
+	if (work->marks & WORK_CONSUMES)
+		work->rqmsn = qp->rqmsn_next;
+	else if (work->marks & WORK_READS)
+		reads_begin(qp->ext, work);
 }
 
 /* Its numbers are used up only now: where no path was to be had, it has not begun after all. */
 static void count_begun(struct weft_qp *qp, const struct sq_work *work)
 {
 	qp->msn_next++;
-	if (work->has_imm) {
+	if (work->marks & WORK_CONSUMES) {
 		qp->rqmsn_next++;
 		qp->wimm_inflight++;
+	} else if (work->marks & WORK_READS) {
+		qp->ext->out_tail++;
 	}
 }
 
@@ -178,7 +209,7 @@ static bool should_ask(const struct weft_qp *qp)
 		return (uint64_t)qp->mpr_tx * qp->ep->config.mtu_bytes < 4 * (uint64_t)threshold;
 	const struct sq_work *next = &qp->sq[qp->sq_send & qp->ep->sq_mask];
 
-	return !qp->lost && !qp->send_pkt && next->has_imm && qp->wimm_inflight >= qp->wimm_tx;
+	return !qp->lost && !qp->send_pkt && is_held(qp, next);
 }
 
 static void count_sent(struct weft_qp *qp, uint32_t pkts, uint32_t nominal, uint32_t payload)
@@ -379,6 +410,8 @@ size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint
 
 	if (qp->state != WEFT_QP_RTS)
 		return 0;
+	if (WEFT_UNLIKELY(qp->kind == QP_DATAGRAM))
+		return datagram_send(qp, pkts, max, ports, now, blocked);
 	while (n < max && how == SENT) {
 		if (WEFT_UNLIKELY(qp->lost)) {
 			how = send_lost(qp, &pkts[n], ports, now);

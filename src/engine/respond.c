@@ -16,8 +16,8 @@
 
 #define SLOW __attribute__((noinline)) /* off the common path: see respond_write() */
 
-static void refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, uint8_t port,
-		   enum weft_status status)
+void respond_refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, uint8_t port,
+		    enum weft_status status)
 {
 	drop_count(qp->ep, why);
 	ack_out_ack(qp, syndrome, port);
@@ -123,7 +123,7 @@ static SLOW void respond_old(struct weft_qp *qp, const struct weft_pkt *pkt, int
 	}
 }
 
-static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
+bool respond_park(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t how)
 {
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn);
 	struct parked_imm *imm = &qp->parked[pkt->w.rqmsn & qp->ep->wimm_mask];
@@ -136,6 +136,7 @@ static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
 		.msg_bytes = pkt->w.msg_bytes,
 		.msn = pkt->w.msn,
 		.valid = true,
+		.how = how,
 	};
 	qp->parked_imms++;
 	return true;
@@ -145,16 +146,23 @@ static bool park_immediate(struct weft_qp *qp, const struct weft_pkt *pkt)
 static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uint8_t *to)
 {
 	struct weft_endpoint *ep = qp->ep;
+	uint8_t how = pkt->flags & WEFT_BTH_SOLICITED ? PARKED_IMM | PARKED_SOLICITED : PARKED_IMM;
+	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn); /* of the next to be told */
 
 	if (!length_fits(pkt, ep->config.mtu_bytes))
-		refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
-		       WEFT_LOCAL_PROTOCOL);
+		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
+			       WEFT_LOCAL_PROTOCOL);
 	else if (!to && pkt->w.len_bytes)
-		refuse(qp, region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes),
-		       WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port, WEFT_LOCAL_PROTOCOL);
-	else if (weft_op_has_imm(pkt->op) && !park_immediate(qp, pkt))
-		refuse(qp, WEFT_DROP_WIMM_OVERFLOW, WEFT_AETH_NAK_WIMM_OVERFLOW, pkt->port,
-		       WEFT_LOCAL_PROTOCOL);
+		respond_refuse(qp,
+			       region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes),
+			       WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port, WEFT_LOCAL_PROTOCOL);
+	else if (!weft_op_has_imm(pkt->op))
+		return false;
+	else if (qp->kind == QP_EXTENDED && ahead < qp->wimm_rx && !recvq_bind(qp, ahead))
+		recvq_refuse(qp, pkt, ep->now); /* once more later, when there is a receive */
+	else if (!respond_park(qp, pkt, how))
+		respond_refuse(qp, WEFT_DROP_WIMM_OVERFLOW, WEFT_AETH_NAK_WIMM_OVERFLOW, pkt->port,
+			       WEFT_LOCAL_PROTOCOL);
 	else
 		return false;
 	return true;
@@ -165,8 +173,10 @@ static SLOW void answer_and_deliver(struct weft_qp *qp, const struct weft_pkt *p
 				    uint64_t now)
 {
 	ack_out_on_data(qp, pkt, true, now);
-	if (qp->parked_imms)
+	if (qp->parked_imms && qp->kind == QP_STRICT)
 		deliver_immediates(qp, pkt->port);
+	else if (qp->parked_imms)
+		respond_deliver(qp, pkt->port);
 }
 
 /* The one that was waited for: it never enters the window, but may free a run that is there. */
@@ -205,6 +215,26 @@ static inline void take(struct weft_qp *qp, const struct weft_pkt *pkt, int32_t 
 	if (qp->rx_trigger >= ep->config.sack_bytes || pkt->mark ||
 	    pkt->flags & (WEFT_BTH_RTX | WEFT_BTH_ACK_REQ))
 		answer_and_deliver(qp, pkt, now);
+}
+
+/* The same two steps for packets of the extended profile.  True: dealt with, go no further. */
+bool respond_stray(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
+{
+	int32_t ahead = weft_psn_diff(pkt->psn, qp->rx_cack);
+
+	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) {
+		respond_trimmed(qp, pkt, ahead, now);
+		return true;
+	}
+	if ((uint32_t)(ahead - 1) < qp->rx_mpr - 1 && !window_has(qp, pkt->psn))
+		return false;
+	respond_old(qp, pkt, ahead, now);
+	return true;
+}
+
+void respond_take(struct weft_qp *qp, const struct weft_pkt *pkt, bool last, uint64_t now)
+{
+	take(qp, pkt, weft_psn_diff(pkt->psn, qp->rx_cack), last, now);
 }
 
 /* Any packet but a full one from the beginning or the middle of a message. */

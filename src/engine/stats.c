@@ -22,7 +22,9 @@ static const struct {
 	FIELD(lost_port),      FIELD(timeouts),	        FIELD(tail_probes),
 	FIELD(spurious),       FIELD(rx_ce),	        FIELD(rx_trimmed),
 	FIELD(rx_duplicate),   FIELD(paths_retired),    FIELD(paths_revived),
-	FIELD(planes_suspected), FIELD(no_records),
+	FIELD(planes_suspected), FIELD(no_records),	FIELD(tx_rnr),
+	FIELD(rx_rnr),	       FIELD(tx_reply),	        FIELD(rx_reply),
+	FIELD(tx_datagram),    FIELD(rx_datagram),
 };
 #undef FIELD
 static_assert(sizeof(struct weft_counters) ==
@@ -85,6 +87,8 @@ const char *weft_status_name(int status)
 		[WEFT_LOCAL_NO_RECV] = "an immediate arrived, no receive was posted",
 		[WEFT_LOCAL_PROTOCOL] = "the peer broke an agreement",
 		[WEFT_CQ_OVERRUN] = "completion queue overrun",
+		[WEFT_LOCAL_LENGTH] = "a message was longer than its receive",
+		[WEFT_RNR_RETRY_EXCEEDED] = "the peer had no receive posted for too long",
 	};
 	return status >= 0 && (size_t)status < WEFT_COUNT(names) ? names[status] : "?";
 }

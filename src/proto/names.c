@@ -38,6 +38,38 @@ const char *weft_op_name(uint8_t op)
 		return "nack";
 	case WEFT_OP_PROBE:
 		return "probe";
+	case WEFT_OP_SEND_FIRST:
+		return "send_first";
+	case WEFT_OP_SEND_MIDDLE:
+		return "send_middle";
+	case WEFT_OP_SEND_LAST:
+		return "send_last";
+	case WEFT_OP_SEND_LAST_IMM:
+		return "send_last_imm";
+	case WEFT_OP_SEND_ONLY:
+		return "send_only";
+	case WEFT_OP_SEND_ONLY_IMM:
+		return "send_only_imm";
+	case WEFT_OP_READ_REQUEST:
+		return "read_request";
+	case WEFT_OP_REPLY_FIRST:
+		return "reply_first";
+	case WEFT_OP_REPLY_MIDDLE:
+		return "reply_middle";
+	case WEFT_OP_REPLY_LAST:
+		return "reply_last";
+	case WEFT_OP_REPLY_ONLY:
+		return "reply_only";
+	case WEFT_OP_REPLY_REFUSED:
+		return "reply_refused";
+	case WEFT_OP_CMP_SWAP:
+		return "cmp_swap";
+	case WEFT_OP_FETCH_ADD:
+		return "fetch_add";
+	case WEFT_OP_DATAGRAM:
+		return "datagram";
+	case WEFT_OP_DATAGRAM_IMM:
+		return "datagram_imm";
 	}
 	return "?";
 }
@@ -59,6 +91,8 @@ const char *weft_nack_reason_name(uint8_t reason)
 		return "psn_oor_window";
 	case WEFT_NACK_UNEXP_EVENT:
 		return "unexp_event";
+	case WEFT_NACK_RNR:
+		return "rnr";
 	}
 	return "?";
 }

@@ -32,6 +32,7 @@ static const struct row bth_rows[] = {
 	{ "pkey", 16, 16 },
 	{ "dqpn", 40, 24 },
 	{ "a", 64, 1 },
+	{ "solicited", 65, 1 },
 	{ "rtx", 66, 1 },
 	{ "ts", 67, 1 },
 	{ "psn", 72, 24 },
@@ -120,7 +121,7 @@ static void list_headers(uint8_t op, uint8_t flags, const struct header *list[HE
 	unsigned n = 0;
 
 	list[n++] = &bth;
-	if (weft_op_is_write(op)) {
+	if (weft_op_is_data(op)) {
 		list[n++] = &meth;
 		if (flags & WEFT_BTH_TS)
 			list[n++] = &tseth;

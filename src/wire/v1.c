@@ -13,6 +13,9 @@
  * lengths are checked once, in front, against the opcode's fixed size; nothing after that can leave
  * the buffer.
  *
+ * Packets of the extended profile are shaped like writes and go the same way; only what their
+ * lengths may be differs (docs/decisions/110).
+ *
  * Sources: MRC 1.0 Tables 6-3..6-9 and 7-10..7-23 as reported by EMU, DISS, NS3A and FPGA
  * (docs/protocol-sources.md); disputed bits are in weft/disputed.h.
  *
@@ -28,7 +31,7 @@ struct bth {
 	uint8_t pkey[2];
 	uint8_t variant; /* RESERVED, and ones for the ICRC */
 	uint8_t dqpn[3];
-	uint8_t flags; /* A 1 | RESERVED 1 | RTX 1 | TS 1 | RESERVED 4 */
+	uint8_t flags; /* A 1 | RESERVED 1, ours: solicited | RTX 1 | TS 1 | RESERVED 4 */
 	uint8_t psn[3];
 };
 
@@ -158,7 +161,8 @@ _Static_assert(sizeof(struct bth) + sizeof(struct meth) + sizeof(struct tseth) +
 
 enum {
 	FTYPE = 1, /* TSETH.ftype of a timestamp */
-	FLAGS_KNOWN = WEFT_BTH_ACK_REQ | WEFT_BTH_RTX | WEFT_BTH_TS,
+	FLAGS_KNOWN = WEFT_BTH_ACK_REQ | WEFT_BTH_SOLICITED | WEFT_BTH_RTX | WEFT_BTH_TS,
+	FLAGS_DATA_ONLY = WEFT_BTH_SOLICITED | WEFT_BTH_TS,
 	MARK_CUT = WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP,
 	TVER_BIT = 12,
 	PADCNT_BIT = 10,
@@ -232,6 +236,7 @@ static size_t put_nack(const struct weft_pkt *pkt, struct neth *neth)
 {
 	__builtin_memset(neth, 0, sizeof(*neth));
 	neth->reason = pkt->nack.reason;
+	neth->vendor_info = pkt->nack.vendor_info;
 	put32(neth->ev, pkt->nack.ev);
 	put16(neth->spdcid, pkt->sqpn_low);
 	put16(neth->dpdcid, pkt->dqpn);
@@ -280,7 +285,7 @@ size_t weft_wire_encode(const struct weft_pkt *pkt, uint8_t *headers)
 {
 	struct bth *bth = (struct bth *)headers;
 	uint8_t *next = headers + sizeof(*bth);
-	bool write = weft_op_is_write(pkt->op);
+	bool write = weft_op_is_data(pkt->op);
 	unsigned pad = write ? -(unsigned)pkt->w.len_bytes & 3 : 0;
 
 	bth->op = pkt->op;
@@ -288,7 +293,7 @@ size_t weft_wire_encode(const struct weft_pkt *pkt, uint8_t *headers)
 	put16(bth->pkey, WEFT_WIRE_PKEY);
 	bth->variant = 0;
 	put24(bth->dqpn, pkt->dqpn);
-	bth->flags = pkt->flags & (write ? FLAGS_KNOWN : FLAGS_KNOWN & ~WEFT_BTH_TS);
+	bth->flags = pkt->flags & (write ? FLAGS_KNOWN : FLAGS_KNOWN & ~FLAGS_DATA_ONLY);
 	put24(bth->psn, pkt->psn);
 	if (WEFT_LIKELY(write))
 		return sizeof(*bth) + put_write(pkt, next);
@@ -310,8 +315,24 @@ size_t weft_wire_encode(const struct weft_pkt *pkt, uint8_t *headers)
 /* How payload and message lengths go together, by the packet's place in its message. */
 static bool place_is_right(uint8_t op, uint32_t payload_bytes, uint32_t msg_bytes)
 {
-	if (op == WEFT_OP_WRITE_ONLY || op == WEFT_OP_WRITE_ONLY_IMM)
+	switch (op) {
+	case WEFT_OP_WRITE_ONLY:
+	case WEFT_OP_WRITE_ONLY_IMM:
+	case WEFT_OP_SEND_ONLY:
+	case WEFT_OP_SEND_ONLY_IMM:
+	case WEFT_OP_REPLY_ONLY:
+	case WEFT_OP_DATAGRAM:
+	case WEFT_OP_DATAGRAM_IMM:
 		return payload_bytes == msg_bytes;
+	case WEFT_OP_READ_REQUEST:
+	case WEFT_OP_REPLY_REFUSED:
+		return !payload_bytes;
+	case WEFT_OP_CMP_SWAP:
+	case WEFT_OP_FETCH_ADD:
+		return payload_bytes == 2 * sizeof(uint64_t) && msg_bytes == payload_bytes;
+	default:
+		break;
+	}
 	if (!weft_op_ends_message(op) && payload_bytes & 3)
 		return false;
 	return payload_bytes > 0 && payload_bytes < msg_bytes;
@@ -418,6 +439,7 @@ static bool get_nack(const struct neth *neth, struct weft_pkt *pkt, struct weft_
 		.psn = get24(neth->psn),
 		.ts = get16(neth->ts),
 		.reason = neth->reason,
+		.vendor_info = neth->vendor_info,
 		.cc_type_flags = neth->cc_type_flags,
 	};
 	switch (neth->reason) {
@@ -428,6 +450,7 @@ static bool get_nack(const struct neth *neth, struct weft_pkt *pkt, struct weft_
 	case WEFT_NACK_NO_RESOURCE:
 	case WEFT_NACK_PSN_OOR_WINDOW:
 	case WEFT_NACK_UNEXP_EVENT:
+	case WEFT_NACK_RNR:
 		return true;
 	default:
 		return fault_at(fault, WEFT_DROP_BAD_FIELD, BIT(neth, reason));
@@ -512,7 +535,7 @@ static bool get_control(
 	const uint8_t *p = (const uint8_t *)(bth + 1);
 	size_t need = control_bytes(pkt->op) + WEFT_WIRE_ICRC_BYTES;
 
-	pkt->flags &= (uint8_t)~WEFT_BTH_TS; /* a TSETH follows METH only */
+	pkt->flags &= (uint8_t)~FLAGS_DATA_ONLY; /* a TSETH follows METH only */
 	if (pkt->mark & MARK_CUT)
 		return fault_at(fault, WEFT_DROP_BAD_FIELD, 0); /* the class that is never cut */
 	if (left != need)
@@ -541,7 +564,7 @@ bool weft_wire_decode(const uint8_t *datagram, size_t bytes, uint8_t mark, struc
 
 	if (bytes < sizeof(*bth))
 		return fault_at(fault, WEFT_DROP_TRUNCATED, 8 * bytes);
-	bool write = weft_op_is_write(bth->op);
+	bool write = weft_op_is_data(bth->op);
 
 	if (!write && !control_bytes(bth->op))
 		return fault_at(fault, WEFT_DROP_NOT_MRC, 0);

@@ -21,10 +21,15 @@ import zlib
 
 NAMES = {0xC6: 'write_first', 0xC7: 'write_middle', 0xC8: 'write_last', 0xC9: 'write_last_imm',
 	0xCA: 'write_only', 0xCB: 'write_only_imm', 0xD1: 'ack', 0xD8: 'ep_request',
-	0xD9: 'ep_response', 0xDC: 'sack', 0xDD: 'nack', 0xDE: 'probe'}
+	0xD9: 'ep_response', 0xDC: 'sack', 0xDD: 'nack', 0xDE: 'probe',
+	# the extended profile of docs/decisions/110, all shaped like writes
+	0xE0: 'send_first', 0xE1: 'send_middle', 0xE2: 'send_last', 0xE3: 'send_last_imm',
+	0xE4: 'send_only', 0xE5: 'send_only_imm', 0xEC: 'read_request', 0xED: 'reply_first',
+	0xEE: 'reply_middle', 0xEF: 'reply_last', 0xF0: 'reply_only', 0xF2: 'reply_refused',
+	0xF3: 'cmp_swap', 0xF4: 'fetch_add', 0xF8: 'datagram', 0xF9: 'datagram_imm'}
 FIXED = {'ack': 4, 'ep_request': 16, 'ep_response': 36, 'sack': 36, 'nack': 20, 'probe': 16}
 REASONS = {1: 'trimmed', 2: 'trimmed_lasthop', 6: 'no_bitmap', 7: 'no_pkt_buffer',
-	10: 'no_resource', 11: 'psn_oor_window', 25: 'unexp_event'}
+	10: 'no_resource', 11: 'psn_oor_window', 25: 'unexp_event', 0xE0: 'rnr'}
 SYNDROMES = {0x1F: 'ack', 0x60: 'nak_psn_sequence', 0x61: 'nak_invalid_request',
 	0x62: 'nak_remote_access', 0x63: 'nak_remote_operation'}
 EP_OPS = ['port_status', 'ev_probe']
@@ -129,8 +134,15 @@ def write(raw, at, end, op, flags_byte, pad, cut):
 	size = end - 4 - p - pad
 	if size + pad > MTU_MAX:
 		raise Drop('oversized', 8 * (p + MTU_MAX))
-	place_ok = size == total if 'only' in op else 0 < size < total
-	if not place_ok or (op in ('write_first', 'write_middle') and pad):
+	if op in ('read_request', 'reply_refused'):
+		place_ok = size == 0
+	elif op in ('cmp_swap', 'fetch_add'):
+		place_ok = size == total == 16
+	elif 'only' in op or 'datagram' in op:
+		place_ok = size == total
+	else:
+		place_ok = 0 < size < total
+	if not place_ok or (op.endswith(('_first', '_middle')) and pad):
 		raise Drop('bad_length', length_bit)
 	facts['payload_bytes'] = size
 	return facts
@@ -155,9 +167,10 @@ def control(raw, at, op):
 	if op == 'nack':
 		if raw[at + 2] not in REASONS:
 			raise Drop('bad_field', 8 * (at + 2))
+		rnr = dict(rnr_timer=raw[at + 3]) if REASONS[raw[at + 2]] == 'rnr' else {}
 		return dict(spdcid=u16(8), reason=REASONS[raw[at + 2]], nack_psn=u24(13),
 			echo_ev=f'0x{u32(4):08x}', ts=u16(18), cc_type=raw[at + 16] >> 4,
-			cc_flags=raw[at + 16] & 15)
+			cc_flags=raw[at + 16] & 15, **rnr)
 	if op == 'ack':
 		if raw[at] not in SYNDROMES:
 			raise Drop('bad_field', 8 * at)
@@ -194,7 +207,7 @@ def decode(raw, plain):
 		raise Drop('bad_tver', 8 * at + 12)
 	if pkey & 0x7FFF != 0x7FFF:
 		raise Drop('bad_field', 8 * at + 16)
-	is_write, cut = op.startswith('write'), 'trimmed' in facts['mark']
+	is_write, cut = op not in FIXED, 'trimmed' in facts['mark']
 	qpn = int.from_bytes(dqpn[1:], 'big')
 	if not is_write and end - at - 12 != FIXED[op] + 4:
 		short = end - at - 12 < FIXED[op] + 4
@@ -202,8 +215,8 @@ def decode(raw, plain):
 			8 * (end if short else at + 12 + FIXED[op] + 4))
 	if op.startswith('ep_') and qpn != 2:
 		raise Drop('bad_field', 8 * at + 40)
-	facts.update(op=op, flags=words(('a', flags & 0x80), ('rtx', flags & 0x20),
-		('ts', is_write and flags & 0x10)), dqpn=qpn, psn=int.from_bytes(psn, 'big'))
+	facts.update(op=op, flags=words(('a', flags & 0x80),
+		('solicited', is_write and flags & 0x40), ('rtx', flags & 0x20), ('ts', is_write and flags & 0x10)), dqpn=qpn, psn=int.from_bytes(psn, 'big'))
 	facts.update(write(raw, at + 12, end, op, flags, second >> 4 & 3, cut) if is_write
 		else control(raw, at + 12, op))
 	facts['icrc'] = 'absent' if cut else 'ok'

@@ -15,7 +15,12 @@ import zlib
 
 OPS = dict(write_first=0xC6, write_middle=0xC7, write_last=0xC8, write_last_imm=0xC9,
 	write_only=0xCA, write_only_imm=0xCB, ack=0xD1, ep_request=0xD8, ep_response=0xD9,
-	sack=0xDC, nack=0xDD, probe=0xDE)
+	sack=0xDC, nack=0xDD, probe=0xDE,
+	# the extended profile, docs/decisions/110
+	send_first=0xE0, send_middle=0xE1, send_last=0xE2, send_last_imm=0xE3, send_only=0xE4,
+	send_only_imm=0xE5, read_request=0xEC, reply_first=0xED, reply_middle=0xEE, reply_last=0xEF,
+	reply_only=0xF0, reply_refused=0xF2, cmp_swap=0xF3, fetch_add=0xF4, datagram=0xF8,
+	datagram_imm=0xF9)
 HOST_A, HOST_B = 'fd00:a::1', 'fd00:b::2'
 CARRIER = 'fc00:0:a01:b02:a02:c02::'  # T0, T1, T0', host
 SPRAY = 0xBEEF1234  # the EV of most vectors
@@ -88,11 +93,11 @@ def ip4(f, src, dst, length, tos, ttl):
 	f.put('IPv4', ('destination', 32, int(ipaddress.IPv4Address(dst))))
 
 
-def bth(f, op, dqpn, psn, a=0, rtx=0, ts=0, pad=0, tver=0, pkey=0xFFFF):
+def bth(f, op, dqpn, psn, a=0, rtx=0, ts=0, pad=0, tver=0, pkey=0xFFFF, sol=0):
 	f.put('BTH', ('opcode', 8, op), ('se', 1, 0), ('m', 1, 0), ('padcnt', 2, pad),
 		('tver', 4, tver), ('pkey', 16, pkey))
 	f.put('BTH', ('', 8, 0), ('dqpn', 24, dqpn))
-	f.put('BTH', ('a', 1, a), ('', 1, 0), ('rtx', 1, rtx), ('ts', 1, ts), ('', 4, 0),
+	f.put('BTH', ('a', 1, a), ('solicited' if sol else '', 1, sol), ('rtx', 1, rtx), ('ts', 1, ts), ('', 4, 0),
 		('psn', 24, psn))
 
 
@@ -101,21 +106,22 @@ def tseth(f, header, ts, ftype=1):
 
 
 def write(op, size, msg, dqpn=0x123456, psn=0xABCDEF, ts=0x8001, msn=7, rqmsn=0, imm=None,
-		va=0x00007F0012345000, a=0, rtx=0, tver=0, pad=None, pkey=0xFFFF, ftype=1):
+		va=0x00007F0012345000, a=0, rtx=0, tver=0, pad=None, pkey=0xFFFF, ftype=1, sol=0,
+		rkey=0x99AABBCC):
 	def body(f):
 		n = -size % 4 if pad is None else pad
-		bth(f, OPS[op], dqpn, psn, a, rtx, ts is not None, n, tver, pkey)
+		bth(f, OPS[op], dqpn, psn, a, rtx, ts is not None, n, tver, pkey, sol)
 		f.put('METH', ('rqmsn', 16, rqmsn), ('msn', 16, msn))
 		if ts is not None:
 			tseth(f, 'TSETH', ts, ftype)
 		f.put('RETH', ('va', 64, va))
-		f.put('RETH', ('rkey', 32, 0x99AABBCC), ('dmalen', 32, msg))
+		f.put('RETH', ('rkey', 32, rkey), ('dmalen', 32, msg))
 		if imm is not None:
 			f.put('ImmDt', ('imm', 32, imm))
 		f.payload(bytes((i * 7 + 1) & 255 for i in range(size)), -size % 4)
-	flags = ' '.join(w for w, on in (('a', a), ('rtx', rtx), ('ts', ts is not None)) if on)
+	flags = ' '.join(w for w, on in (('a', a), ('solicited', sol), ('rtx', rtx), ('ts', ts is not None)) if on)
 	says = dict(op=op, flags=flags or 'none', dqpn=dqpn, psn=psn, msn=msn, rqmsn=rqmsn,
-		ts=ts or 0, va=f'0x{va:016x}', rkey='0x99aabbcc', msg_bytes=msg)
+		ts=ts or 0, va=f'0x{va:016x}', rkey=f'0x{rkey:08x}', msg_bytes=msg)
 	if imm is not None:
 		says['imm'] = f'0x{imm:08x}'
 	says['payload_bytes'] = size
@@ -146,17 +152,20 @@ def sack(m=0, pr=0, offset=-3, cack=0x0000FE, base=-128, bitmap=0xF0000000000000
 	return body, says
 
 
-def nack(code, name, psn=0x000100, ts=0x0102):
+def nack(code, name, psn=0x000100, ts=0x0102, vendor=0):
 	def body(f):
 		bth(f, OPS['nack'], 0x654321, 0)
-		f.put('NETH', ('', 16, 0), ('reason', 8, code), ('vendor_info', 8, 0))
+		f.put('NETH', ('', 16, 0), ('reason', 8, code), ('vendor_info', 8, vendor))
 		f.put('NETH', ('entropy', 32, SPRAY))
 		f.put('NETH', ('spdcid', 16, 0x3456), ('dpdcid', 16, 0x4321))
 		f.put('NETH', ('', 8, 0), ('nack_psn', 24, psn))
 		f.put('NETH', ('cc_type', 4, 2), ('cc_flags', 4, 0), ('', 8, 0))
 		f.put('NETH', ('tx_timestamp', 16, ts))
-	return body, dict(op='nack', flags='none', dqpn=0x654321, psn=0, spdcid=0x3456, reason=name,
+	says = dict(op='nack', flags='none', dqpn=0x654321, psn=0, spdcid=0x3456, reason=name,
 		nack_psn=psn, echo_ev=f'0x{SPRAY:08x}', ts=ts, cc_type=2, cc_flags=0)
+	if name == 'rnr':
+		says['rnr_timer'] = vendor
+	return body, says
 
 
 def ack(syndrome, name, msn):
@@ -316,6 +325,34 @@ def vectors():
 	yield 'ep_request_ev_probe', 'Is this path alive?', build(
 		'srv6', ep_request(1, 'ev_probe', 0), tclass=CONTROL)
 	yield 'ep_response', 'Yes.', build('srv6', ep_response(), tclass=CONTROL)
+	yield from extended()
+
+
+def extended():
+	"""Our own: shaped like writes.  va is an offset, an address or a QPN: docs/decisions/110."""
+	for op, size, msg, va in (('send_first', 64, 10000, 0), ('send_middle', 64, 10000, 64),
+			('send_last', 61, 10000, 9939), ('send_only', 32, 32, 0), ('reply_first', 64, 200, 0),
+			('reply_middle', 64, 200, 64), ('reply_last', 8, 200, 192), ('reply_only', 0, 0, 0)):
+		yield f'ext_{op}', f'Extended profile: {op}.', build(
+			'usid', write(op, size, msg, va=va, rqmsn=3, rkey=0))
+	yield 'ext_send_last_imm', 'The end of a send, with an immediate; wakes who waits.', build(
+		'srv6', write('send_last_imm', 30, 1054, imm=0xDEADBEEF, rqmsn=9, va=1024, sol=1, a=1, rkey=0))
+	yield 'ext_send_only_imm', 'A send of nothing but its immediate.', build(
+		'stev', write('send_only_imm', 0, 0, imm=1, rqmsn=0xFFFF, va=0, rkey=0))
+	yield 'ext_read_request', 'Wants 1 MB.', build('srv6', write('read_request', 0, 1 << 20))
+	yield 'ext_reply_refused', 'No: remote access error.', build(
+		'usid', write('reply_refused', 0, 0, va=0, rkey=0x62))
+	yield 'ext_cmp_swap', 'Two operands, little endian.', build('usid', write('cmp_swap', 16, 16))
+	yield 'ext_fetch_add', 'Again, after a loss.', build('usid', write('fetch_add', 16, 16, rtx=1))
+	yield 'ext_datagram', 'From QPN 0x123 with a Q_Key.', build(
+		'udp_port', write('datagram', 5, 5, va=0x123, rkey=0x11111111, msn=0, psn=0), ev=0x4242, v4=True)
+	yield 'ext_datagram_imm', 'The same with an immediate.', build(
+		'usid', write('datagram_imm', 16, 16, va=0x123, rkey=0x11111111, imm=7, msn=0, psn=0))
+	body, says = write('send_middle', 256, 100000, va=512, rkey=0)
+	yield 'ext_trimmed', 'A send that was cut behind TSETH.', build(
+		'srv6', (body, trimmed(says)), outer_tclass=TRIM, cut=16 + 256 + 4)
+	yield 'ext_nack_rnr', 'No receive is posted; come back after the time with code 12.', build(
+		'usid', nack(0xE0, 'rnr', vendor=12), tclass=CONTROL)
 
 
 def hostile():
@@ -343,6 +380,12 @@ def hostile():
 	yield 'oversized_sack', 'A SACK with four bytes too many.', build(
 		'usid', (lambda f: (sack()[0](f), f.payload(bytes(4), 0)), {}), tclass=CONTROL), \
 		'oversized', udp + 8 * 52
+	yield 'ext_read_payload', 'A request does not carry anything.', build(
+		'usid', write('read_request', 4, 64)), 'bad_length', udp + 8 * 32
+	yield 'ext_atomic_short', 'An atomic has two operands.', build(
+		'usid', write('fetch_add', 8, 8)), 'bad_length', udp + 8 * 32
+	yield 'ext_unknown', 'In our group, but no code of ours.', build(
+		'usid', (lambda f: (bth(f, 0xE6, 1, 2), f.payload(bytes(32), 0)), {})), 'not_mrc', udp
 	yield 'ce_not_ect', 'Outer CE over an inner packet that is not ECN-capable (RFC 6040).', build(
 		'srv6', sack(), tclass=CONTROL, outer_tclass=CONTROL | 3), 'bad_field', 8 * 40 + 10
 	yield 'roce_send', 'An ordinary RoCEv2 packet.', build(

@@ -95,7 +95,7 @@ uint32_t weft_loop_wire_bytes(const struct weft_pkt *pkt)
 {
 	uint32_t bytes = 40 + 8 + 12 + 4 + 38;
 
-	if (weft_op_is_write(pkt->op)) {
+	if (weft_op_is_data(pkt->op)) {
 		bytes += 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4u : 0u);
 		bytes += weft_op_has_imm(pkt->op) ? 4u : 0u;
 		return bytes +
@@ -192,7 +192,7 @@ static void depart(struct node *node, const struct weft_pkt *pkt)
 	node->nic_free_ns[plane] = left_ns;
 	loop->stats.sent++;
 	loop->stats.wire_bytes += bytes;
-	if (weft_op_is_write(pkt->op)) {
+	if (weft_op_is_data(pkt->op)) {
 		loop->stats.data_pkts++;
 		loop->stats.data_bytes += pkt->w.len_bytes;
 	}
@@ -216,7 +216,7 @@ static bool enqueue(struct weft_loop *loop, struct weft_pkt *pkt, uint64_t backl
 {
 	const struct weft_loop_config *c = &loop->config;
 	uint64_t backlog = c->rate_bps ? backlog_ns * c->rate_bps / 8000000000u : 0;
-	bool is_data = weft_op_is_write(pkt->op);
+	bool is_data = weft_op_is_data(pkt->op);
 
 	if (c->queue_bytes && backlog + weft_loop_wire_bytes(pkt) > c->queue_bytes && is_data) {
 		if (!c->trim) {
@@ -268,7 +268,7 @@ static void note(struct weft_loop *loop, const struct flight *flight)
 	mix(digest, (uint64_t)flight->src << 32 | flight->dst);
 	mix(digest, (uint64_t)pkt->ev << 32 | (uint64_t)pkt->op << 16 | pkt->flags);
 	mix(digest, (uint64_t)pkt->dqpn << 32 | pkt->psn | (uint64_t)pkt->mark << 24);
-	if (weft_op_is_write(pkt->op))
+	if (weft_op_is_data(pkt->op))
 		mix(digest, pkt->w.va ^ (uint64_t)pkt->w.len_bytes << 48);
 	else if (pkt->op == WEFT_OP_SACK)
 		mix(digest, pkt->sack.bitmap ^ (uint64_t)pkt->sack.cack_psn << 40);

@@ -74,7 +74,7 @@ bool loop_wire_pass(struct loop_wire *wire, size_t slot, struct weft_pkt *pkt)
 		size_t n = weft_wire_encode(&back, again);
 
 		WEFT_ASSERT(!memcmp(again, bytes, n));
-		if (weft_op_is_write(pkt->op) && !pkt->w.data)
+		if (weft_op_is_data(pkt->op) && !pkt->w.data)
 			back.w.data = NULL;
 	}
 	*pkt = back;

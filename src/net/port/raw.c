@@ -236,7 +236,7 @@ static enum weft_drop get(struct raw *raw, uint32_t plane, const uint8_t *ip, si
 	if (!(arrival.mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)) && !trusts &&
 		!weft_icrc_check(net_crc32, &arrival.flow, ip + at, arrival.datagram_bytes))
 		return WEFT_DROP_BAD_ICRC;
-	if (weft_op_is_write(pkt->op) && pkt->w.data)
+	if (weft_op_is_data(pkt->op) && pkt->w.data)
 		pkt->w.data = ip + ((const uint8_t *)pkt->w.data - raw->head);
 	pkt->peer = peer;
 	pkt->port = (uint8_t)plane;

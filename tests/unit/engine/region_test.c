@@ -58,7 +58,7 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 	CHECK_EQ(weft_region_add(ep, 0, &byte, 0, 0, 1, 0, &key), WEFT_EINVAL);
 	CHECK_EQ(weft_region_add(ep, 0, NULL, 1, 0, 1, 0, &key), WEFT_EINVAL);
 	CHECK_EQ(weft_region_add(ep, UINT64_MAX, &byte, 2, 0, 1, 0, &key), WEFT_EINVAL);
-	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 2, 0, &key), WEFT_EINVAL);
+	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 8, 0, &key), WEFT_EINVAL);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 1, 0x1230 + 77u * (unsigned)i,
 					 &keys[i]), 0);

@@ -91,7 +91,7 @@ static inline struct flight world_land(struct world *w)
 
 static inline uint32_t world_wire_bytes(const struct weft_pkt *pkt)
 {
-	return weft_op_is_write(pkt->op) ? pkt->w.len_bytes + 166u : 178u;
+	return weft_op_is_data(pkt->op) ? pkt->w.len_bytes + 166u : 178u;
 }
 
 static inline void world_open(struct world *w, const struct weft_config *config)

@@ -10,7 +10,7 @@ static struct weft_pkt full_pkt(uint8_t op)
 		.op = op, .flags = 0xff, .sqpn_low = 0xffff, .dqpn = UINT32_MAX, .psn = UINT32_MAX
 	};
 
-	if (weft_op_is_write(op))
+	if (weft_op_is_data(op))
 		pkt.w = (struct weft_pkt_write){ .va = UINT64_MAX,
 			.rkey = UINT32_MAX,
 			.msg_bytes = UINT32_MAX,
@@ -35,7 +35,8 @@ static struct weft_pkt full_pkt(uint8_t op)
 			.is_probe = true,
 			.restore_cwnd = true };
 	else if (op == WEFT_OP_NACK)
-		pkt.nack = (struct weft_pkt_nack){ UINT32_MAX, UINT32_MAX, 0xffff, 0xff, 0xff };
+		pkt.nack = (struct weft_pkt_nack){ UINT32_MAX, UINT32_MAX, 0xffff, 0xff, 0xff,
+			0xff };
 	else if (op == WEFT_OP_ACK)
 		pkt.ack = (struct weft_pkt_ack){ UINT32_MAX, 0xff };
 	else if (op == WEFT_OP_PROBE)
@@ -49,12 +50,12 @@ static struct weft_pkt full_pkt(uint8_t op)
 static bool is_never_sent(uint8_t op, const struct weft_wire_field *field)
 {
 	bool in_bth = !strcmp(field->header, "BTH");
-	if (in_bth && !strcmp(field->name, "ts"))
-		return !weft_op_is_write(op);
+	if (in_bth && (!strcmp(field->name, "ts") || !strcmp(field->name, "solicited")))
+		return !weft_op_is_data(op);
 	if (in_bth)
 		return field->bit >= 8 && field->bit < 16 && strcmp(field->name, "padcnt");
 	return !strcmp(field->name, "nxt") || !strcmp(field->name, "tsr") ||
-	       !strcmp(field->name, "vendor_info");
+	       (!strcmp(field->name, "vendor_info") && op != WEFT_OP_NACK);
 }
 
 static void check_layout(uint8_t op)
@@ -78,7 +79,7 @@ static void check_layout(uint8_t op)
 	headers[0] = 0xff;
 	headers[1] |= 0x30;
 	for (size_t i = 0; i < bytes; i++) {
-		bool ftype = (weft_op_is_write(op) && i == 19) ||
+		bool ftype = (weft_op_is_data(op) && i == 19) ||
 			     ((op == WEFT_OP_PROBE || op == WEFT_OP_EP_REQUEST) && i == 27);
 
 		if (ftype && headers[i] == 1)
@@ -103,8 +104,8 @@ TEST(weft_wire_field__names_the_base_header_of_anything)
 
 	while (weft_wire_field(0x0a, 0, n, &field))
 		n++;
-	CHECK_EQ(n, 11);
-	REQUIRE(weft_wire_field(0x0a, 0, 10, &field));
+	CHECK_EQ(n, 12);
+	REQUIRE(weft_wire_field(0x0a, 0, 11, &field));
 	CHECK_STR(field.header, "BTH");
 	CHECK_STR(field.name, "psn");
 	CHECK_EQ(field.bit, 72);
@@ -114,8 +115,8 @@ TEST(weft_wire_field__follows_the_timestamp_flag)
 {
 	struct weft_wire_field with, without;
 
-	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, WEFT_BTH_TS, 16, &with));
-	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, 0, 13, &without));
+	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, WEFT_BTH_TS, 17, &with));
+	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, 0, 14, &without));
 	CHECK_STR(with.name, "va");
 	CHECK_STR(without.name, "va");
 	CHECK_EQ(with.bit, 8 * 20);

@@ -20,6 +20,22 @@ static const uint8_t all_ops[] = {
 	WEFT_OP_SACK,
 	WEFT_OP_NACK,
 	WEFT_OP_PROBE,
+	WEFT_OP_SEND_FIRST,
+	WEFT_OP_SEND_MIDDLE,
+	WEFT_OP_SEND_LAST,
+	WEFT_OP_SEND_LAST_IMM,
+	WEFT_OP_SEND_ONLY,
+	WEFT_OP_SEND_ONLY_IMM,
+	WEFT_OP_READ_REQUEST,
+	WEFT_OP_REPLY_FIRST,
+	WEFT_OP_REPLY_MIDDLE,
+	WEFT_OP_REPLY_LAST,
+	WEFT_OP_REPLY_ONLY,
+	WEFT_OP_REPLY_REFUSED,
+	WEFT_OP_CMP_SWAP,
+	WEFT_OP_FETCH_ADD,
+	WEFT_OP_DATAGRAM,
+	WEFT_OP_DATAGRAM_IMM,
 };
 
 static struct weft_pkt write_pkt(uint8_t op, uint16_t len_bytes, uint32_t msg_bytes)
@@ -89,7 +105,18 @@ static struct weft_pkt any_pkt(uint8_t op)
 		break;
 	case WEFT_OP_WRITE_ONLY:
 	case WEFT_OP_WRITE_ONLY_IMM:
+	case WEFT_OP_SEND_ONLY:
+	case WEFT_OP_SEND_ONLY_IMM:
+	case WEFT_OP_REPLY_ONLY:
+	case WEFT_OP_DATAGRAM:
+	case WEFT_OP_DATAGRAM_IMM:
 		return write_pkt(op, 61, 61);
+	case WEFT_OP_READ_REQUEST:
+	case WEFT_OP_REPLY_REFUSED:
+		return write_pkt(op, 0, 1000);
+	case WEFT_OP_CMP_SWAP:
+	case WEFT_OP_FETCH_ADD:
+		return write_pkt(op, 16, 16);
 	default:
 		return write_pkt(op, 64, 1000);
 	}
@@ -115,7 +142,7 @@ static bool decode(const uint8_t *datagram, size_t bytes, uint8_t mark, struct w
 
 	memcpy(block, datagram, bytes);
 	ok = weft_wire_decode(block, bytes, mark, pkt, fault);
-	if (ok && weft_op_is_write(pkt->op) && pkt->w.data)
+	if (ok && weft_op_is_data(pkt->op) && pkt->w.data)
 		pkt->w.data = datagram + ((const uint8_t *)pkt->w.data - block);
 	free(block);
 	return ok;
@@ -237,7 +264,7 @@ TEST(weft_wire_decode__refuses_what_is_too_long)
 	struct weft_pkt got, pkt;
 
 	for (size_t i = 0; i < WEFT_COUNT(all_ops); i++) {
-		if (weft_op_is_write(all_ops[i]))
+		if (weft_op_is_data(all_ops[i]))
 			continue;
 		pkt = any_pkt(all_ops[i]);
 		size_t bytes = build(&pkt, datagram);
@@ -415,10 +442,10 @@ TEST(weft_wire_decode__ignores_reserved_bits)
 		uint8_t op, at, bits;
 	} rows[] = {
 		{ WEFT_OP_WRITE_ONLY, 1, 0xc0 }, { WEFT_OP_WRITE_ONLY, 4, 0xff },
-		{ WEFT_OP_WRITE_ONLY, 8, 0x4f }, { WEFT_OP_WRITE_ONLY, 18, 0xff },
+		{ WEFT_OP_WRITE_ONLY, 8, 0x0f }, { WEFT_OP_WRITE_ONLY, 18, 0xff },
 		{ WEFT_OP_WRITE_ONLY, 19, 0xf0 }, { WEFT_OP_SACK, 12, 0xff },
 		{ WEFT_OP_SACK, 13, 0x9d }, { WEFT_OP_SACK, 8, 0x10 }, { WEFT_OP_SACK, 24, 0xff },
-		{ WEFT_OP_NACK, 15, 0xff }, { WEFT_OP_EP_REQUEST, 13, 0xfc },
+		{ WEFT_OP_NACK, 29, 0xff }, { WEFT_OP_EP_REQUEST, 13, 0xfc },
 		{ WEFT_OP_EP_RESPONSE, 47, 0xff },
 		{ WEFT_OP_WRITE_ONLY, 2, 0x80 }, /* a limited member of our partition */
 	};

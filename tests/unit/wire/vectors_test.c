@@ -171,6 +171,8 @@ static void tell_control(const struct weft_pkt *pkt)
 		tell("ts %u", pkt->nack.ts);
 		tell("cc_type %u", pkt->nack.cc_type_flags >> 4);
 		tell("cc_flags %u", pkt->nack.cc_type_flags & 15);
+		if (pkt->nack.reason == WEFT_NACK_RNR)
+			tell("rnr_timer %u", pkt->nack.vendor_info);
 		break;
 	case WEFT_OP_ACK:
 		tell("syndrome %s", weft_syndrome_name(pkt->ack.syndrome));
@@ -191,13 +193,13 @@ static void tell_control(const struct weft_pkt *pkt)
 
 static void tell_packet(const struct weft_pkt *pkt, bool trimmed)
 {
-	static const char *const flags[] = { "a", "", "rtx", "ts", NULL };
+	static const char *const flags[] = { "a", "solicited", "rtx", "ts", NULL };
 
 	tell("op %s", weft_op_name(pkt->op));
 	tell_words("flags", pkt->flags, flags, 0x80);
 	tell("dqpn %u", pkt->dqpn);
 	tell("psn %u", pkt->psn);
-	if (weft_op_is_write(pkt->op))
+	if (weft_op_is_data(pkt->op))
 		tell_write(pkt, trimmed);
 	else if (pkt->op == WEFT_OP_SACK)
 		tell_sack(pkt);
@@ -252,7 +254,7 @@ static void check_outside(const struct vector *v, const struct weft_arrival *a, 
 {
 	uint8_t again[WEFT_ENCAP_BYTES_MAX];
 	struct weft_encap encap = { .kind = a->kind, .hop_limit = a->hop_limit, .flow = a->flow };
-	uint8_t tclass = weft_op_is_write(op) ? WEFT_CLASS_DATA : WEFT_CLASS_CONTROL;
+	uint8_t tclass = weft_op_is_data(op) ? WEFT_CLASS_DATA : WEFT_CLASS_CONTROL;
 
 	memcpy(encap.via, a->via, 16);
 	memcpy(encap.via_src, a->flow.src, 16);
