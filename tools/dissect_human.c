@@ -50,7 +50,8 @@ static void print_write(FILE *out, const struct weft_pkt *pkt)
 		fprintf(out, ", read %u: %u bytes from 0x%" PRIx64, pkt->w.rqmsn, pkt->w.msg_bytes,
 			pkt->w.va);
 	else if (pkt->op == WEFT_OP_REPLY_REFUSED)
-		fprintf(out, ", read %u: %s", pkt->w.rqmsn, weft_syndrome_name((uint8_t)pkt->w.rkey));
+		fprintf(out, ", read %u: %s", pkt->w.rqmsn,
+			weft_syndrome_name((uint8_t)pkt->w.rkey));
 	else if (pkt->op == WEFT_OP_DATAGRAM || pkt->op == WEFT_OP_DATAGRAM_IMM)
 		fprintf(out, ", %u bytes from qp 0x%06" PRIx64, pkt->w.len_bytes, pkt->w.va);
 	else if (pkt->op >= WEFT_OP_REPLY_FIRST && pkt->op <= WEFT_OP_REPLY_ONLY)

@@ -89,58 +89,8 @@ enum parked_how { PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4 };
 
 enum qp_kind { QP_STRICT, QP_EXTENDED, QP_DATAGRAM, QP_REPLIES };
 
-/* ---- extended profile: one of these per pair of slots, none for a strict QP ---- */
-
-struct recv_slot { /* where a posted receive leads; its id is in rq[] */
-	void *to;
-	uint32_t len_bytes;
-	bool scattered;
-};
-
-struct work_extra { /* beside each slot of the send queue */
-	void *to;
-	uint64_t operand[2];
-	uint32_t pathset, peer_qpn;
-	bool scattered;
-};
-
-struct read_out { /* a read or atomic of ours that has left; by its number */
-	uint32_t len_bytes, pkts_left;
-	uint16_t slot;    /* in the send queue */
-	uint8_t status;   /* enum weft_status */
-	bool done;
-};
-
-struct read_in { /* the peer's, until everything before it has been placed */
-	uint64_t va, operand[2];
-	uint32_t rkey, len_bytes, psn;
-	uint8_t op;
-	bool valid;
-};
-
-struct ext {
-	struct weft_qp *qp;      /* EXTENDED or DATAGRAM */
-	struct weft_qp *replies; /* NULL: DATAGRAM */
-	struct recv_slot *slot;  /* ring beside rq[] */
-	struct work_extra *extra; /* ring beside sq[] */
-	struct read_out *out;    /* rings of rd_atomic_max */
-	struct read_in *in;
-	uint64_t *result;        /* beside the last slots of the replies' sq[] */
-	uint32_t qkey, recvq;
-	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
-	uint32_t rnr_psn;        /* refused last */
-	uint16_t rd_tx, rd_rx;
-	uint16_t out_head, out_tail; /* oldest not finished, next number; run freely */
-	uint16_t in_next;        /* number of the peer's next to be executed */
-	uint8_t rnr_row, rnr_retry, rnr_timer;
-	bool in_use, settling;   /* settling: stands in ep->settle */
-};
-
-struct recvq {
-	struct weft_recv *ring;
-	uint32_t head, tail, limit, users;
-	bool in_use, hit;
-};
+struct ext;
+struct recvq;
 
 /*
  * Lines are ordered by who touches them.  A packet sent touches `ident` and `send`; a packet
@@ -440,50 +390,6 @@ size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint
 bool request_has_work(const struct weft_qp *qp);
 
 
-/* extended.c */
-bool ext_is_possible(const struct weft_endpoint *ep, const struct weft_qp_attr *attr);
-struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr);
-int ext_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr);
-int ext_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr);
-void ext_free(struct weft_qp *qp); /* also its stream of replies */
-bool ext_may_begin(const struct weft_qp *qp, const struct sq_work *work);
-void ext_on_ack(struct weft_qp *qp, int32_t n); /* the peer has that many more messages */
-void ext_finish(struct weft_qp *qp); /* works whose time has come */
-static inline struct weft_qp *ext_other(const struct weft_qp *qp)
-{
-	return qp == qp->ext->qp ? qp->ext->replies : qp->ext->qp;
-}
-
-/* respond_ext.c */
-void respond_extended(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
-		      struct weft_place *place);
-void respond_deliver(struct weft_qp *qp, uint8_t port);
-
-/* reads.c */
-void reads_settle_later(struct ext *ext);
-void reads_settle(struct weft_endpoint *ep);
-bool reads_take_request(struct weft_qp *qp, const struct weft_pkt *pkt);
-void reads_begin(struct ext *ext, struct sq_work *work);
-/* The read that this reply is for; NULL: none, or it does not fit. */
-struct read_out *reads_find(struct ext *ext, const struct weft_pkt *pkt);
-void reads_forget_region(struct weft_endpoint *ep, uint32_t rkey);
-static inline bool reads_outstanding(const struct ext *ext)
-{
-	return ext->out_head != ext->out_tail;
-}
-
-/* recvq.c */
-/* The receive of the message that is `ahead` of the next one to end; NULL: none is posted. */
-struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead);
-void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
-void recvq_on_rnr(struct weft_qp *qp, const struct weft_pkt_nack *nack, uint64_t now);
-uint64_t recvq_rnr_ns(uint8_t code);
-
-/* datagram.c */
-size_t datagram_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,
-		     uint64_t now, uint32_t *blocked);
-void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
-
 /* sent.c */
 struct sent_page *sent_page_of(const struct weft_qp *qp, uint32_t psn);
 struct sent_rec *sent_find(const struct weft_qp *qp, uint32_t psn);
@@ -671,5 +577,7 @@ static inline uint32_t lowest_bit(uint64_t word)
 {
 	return (uint32_t)__builtin_ctzll(word);
 }
+
+#include "extended.h"
 
 #endif /* WEFT_ENGINE_LOCAL_H */

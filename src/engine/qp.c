@@ -174,7 +174,9 @@ int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp
 	if (error)
 		return error;
 	qp_note_state(qp, to);
-	if (to == WEFT_QP_RTR && qp->set != SET_NONE && ep->sets[qp->set].users == (qp->ext ? 2 : 1))
+	uint32_t slots = qp->ext ? 2 : 1; /* the first user of its set? */
+
+	if (to == WEFT_QP_RTR && qp->set != SET_NONE && ep->sets[qp->set].users == slots)
 		probe_arm(ep, qp->set, ep->now);
 	return 0;
 }

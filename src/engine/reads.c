@@ -18,6 +18,8 @@
  */
 #include "local.h"
 
+enum { ATOMIC_BYTES = sizeof(uint64_t) };
+
 /* ---- the requester ---- */
 
 static uint32_t packets(const struct weft_endpoint *ep, uint32_t len_bytes)
@@ -28,7 +30,7 @@ static uint32_t packets(const struct weft_endpoint *ep, uint32_t len_bytes)
 void reads_begin(struct ext *ext, struct sq_work *work)
 {
 	const struct weft_endpoint *ep = ext->qp->ep;
-	uint32_t len = work->kind == WEFT_WORK_READ ? work->asked_bytes : (uint32_t)sizeof(uint64_t);
+	uint32_t len = work->kind == WEFT_WORK_READ ? work->asked_bytes : ATOMIC_BYTES;
 
 	work->rqmsn = ext->out_tail;
 	ext->out[ext->out_tail & ep->rd_mask] = (struct read_out){
@@ -90,7 +92,7 @@ bool reads_take_request(struct weft_qp *qp, const struct weft_pkt *pkt)
 	*in = (struct read_in){
 		.va = pkt->w.va,
 		.rkey = pkt->w.rkey,
-		.len_bytes = atomic ? (uint32_t)sizeof(uint64_t) : pkt->w.msg_bytes,
+		.len_bytes = atomic ? ATOMIC_BYTES : pkt->w.msg_bytes,
 		.psn = pkt->psn,
 		.op = pkt->op,
 		.valid = true,
@@ -113,6 +115,11 @@ static uint64_t execute(const struct read_in *in, uint64_t *at)
 	return before;
 }
 
+static void refuse(struct sq_work *reply, uint8_t syndrome)
+{
+	*reply = (struct sq_work){ .kind = WORK_REFUSED, .rkey = syndrome };
+}
+
 /* Fills in what the reply says. */
 static void grant(struct ext *ext, const struct read_in *in, struct sq_work *reply)
 {
@@ -129,11 +136,10 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 				  atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ);
 	reply->data = at;
 	if (in->len_bytes && !at) {
-		*reply = (struct sq_work){ .kind = WORK_REFUSED, .rkey = WEFT_AETH_NAK_REMOTE_ACCESS };
+		refuse(reply, WEFT_AETH_NAK_REMOTE_ACCESS);
 		drop_count(ep, WEFT_DROP_BAD_ACCESS);
 	} else if (atomic && ((uintptr_t)at | in->va) % sizeof(*result)) {
-		*reply = (struct sq_work){ .kind = WORK_REFUSED,
-					   .rkey = WEFT_AETH_NAK_INVALID_REQUEST };
+		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
 	} else if (atomic) {
 		*result = execute(in, (uint64_t *)(void *)at);
