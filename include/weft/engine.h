@@ -240,6 +240,11 @@ size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
 		   uint32_t ports_free, uint64_t now);
 uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle */
 /* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
+/*
+ * Asks the processor for the memory that the next calls will touch; for callers with more endpoints
+ * than a cache holds.  Steps 0, 1, 2 in this order, some other work between, then the calls.
+ */
+void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
 bool weft_wants_output(const struct weft_endpoint *ep);
 
 /* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */

@@ -309,6 +309,7 @@ void fault_switch(struct lane *lane, uint32_t index, const struct action *action
 	/* What waits may leave now, or be handed back. */
 	while ((port = weft_switch_busy_port(node->sw, port)) < node->ports) {
 		node->busy[port / 64] |= UINT64_C(1) << port % 64;
+		node->next_ps[port] = 0;
 		port++;
 	}
 }

@@ -31,6 +31,19 @@ static void send(struct lane *lane, struct switch_node *node, uint32_t port, uin
 	}
 }
 
+/* Notes when it is to be looked at again.  False: nothing waits there that may leave. */
+static bool look_ahead(struct switch_node *node, uint32_t port)
+{
+	uint64_t next_ps = weft_switch_port_next(node->sw, port), bit = UINT64_C(1) << port % 64;
+
+	node->next_ps[port] = next_ps;
+	if (next_ps == WEFT_NEVER)
+		node->busy[port / 64] &= ~bit;
+	else
+		node->busy[port / 64] |= bit;
+	return next_ps != WEFT_NEVER;
+}
+
 static void lose(struct lane *lane, const struct weft_frame *frame)
 {
 	lane->lost++;
@@ -59,15 +72,16 @@ static void arrive(struct lane *lane, struct switch_node *node, const struct wef
 		lose(lane, arrived);
 		return;
 	}
-	uint64_t *word = &node->busy[port / 64], bit = UINT64_C(1) << port % 64;
+	bool busy = node->busy[port / 64] >> port % 64 & 1;
 
-	if (*word & bit)
+	if (busy && node->next_ps[port] <= now_ps) {
 		send(lane, node, port, now_ps);
-	if (WEFT_UNLIKELY(weft_switch_queue(node->sw, &frame, arrived->route, now_ps, port))) {
-		lose(lane, arrived);
-		return;
+		busy = false;
 	}
-	*word |= bit;
+	if (WEFT_UNLIKELY(weft_switch_queue(node->sw, &frame, arrived->route, now_ps, port)))
+		lose(lane, arrived);
+	if (!busy)
+		(void)look_ahead(node, port);
 }
 
 /* All ports, until the end of the window.  True: something still waits that will leave. */
@@ -79,14 +93,27 @@ static bool send_all(struct lane *lane, struct switch_node *node, uint64_t until
 		for (uint64_t rest = node->busy[w]; rest; rest &= rest - 1) {
 			uint32_t port = w * 64 + weft_ctz64(rest);
 
-			send(lane, node, port, until_ps);
-			if (weft_switch_port_next(node->sw, port) == WEFT_NEVER)
-				node->busy[w] &= ~(UINT64_C(1) << port % 64);
-			else
+			/* Most wait for their line: told without touching them. */
+			if (node->next_ps[port] > until_ps) {
 				waits = true;
+				continue;
+			}
+			send(lane, node, port, until_ps);
+			waits |= look_ahead(node, port);
 		}
 	}
 	return waits;
+}
+
+void hop_fetch(const struct lane *lane, uint32_t index, unsigned visits)
+{
+	const struct switch_node *node =
+		&lane->sim->switches[index - lane->sim->shape.hosts];
+
+	if (visits == FETCH_VISITS)
+		__builtin_prefetch(node);
+	else if (visits == 2)
+		__builtin_prefetch(node->busy, 1);
 }
 
 void hop_run(struct lane *lane, uint32_t index)
@@ -99,7 +126,7 @@ void hop_run(struct lane *lane, uint32_t index)
 		const struct action *action = fault_next(lane, index, &at);
 		uint64_t until_ps = action ? action->at_ps : lane->end_ps;
 
-		for (; i < lane->n_frames && mail_ps(lane, i) < until_ps; i++)
+		for (; i < lane->mail.n && mail_ps(lane, i) < until_ps; i++)
 			arrive(lane, node, mail_frame(lane, i), mail_ps(lane, i));
 		if (!action)
 			break;

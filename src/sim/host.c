@@ -204,6 +204,19 @@ void host_alarm(struct lane *lane, uint32_t index)
 		wheel_set(&lane->wheel, sim->hosts, index, window);
 }
 
+void host_fetch(const struct lane *lane, uint32_t index, unsigned visits)
+{
+	const struct weft_sim *sim = lane->sim;
+	const struct host *host = &sim->hosts[index];
+
+	if (visits == FETCH_VISITS) {
+		__builtin_prefetch(host, 1);
+		__builtin_prefetch(&sim->free_ps[(uint64_t)index * sim->shape.planes], 1);
+	} else {
+		weft_endpoint_fetch(host->ep, FETCH_VISITS - 1 - visits);
+	}
+}
+
 void host_run(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
@@ -223,7 +236,7 @@ void host_run(struct lane *lane, uint32_t index)
 	for (;;) {
 		uint64_t now_ps = WEFT_MIN(host->wake_ps, flow_next_ps(sim, host));
 
-		if (i < lane->n_frames)
+		if (i < lane->mail.n)
 			now_ps = WEFT_MIN(now_ps, mail_ps(lane, i));
 		if (action)
 			now_ps = WEFT_MIN(now_ps, action->at_ps);
@@ -233,7 +246,7 @@ void host_run(struct lane *lane, uint32_t index)
 			fault_host(lane, index, action);
 			action = fault_next(lane, index, &at);
 		}
-		for (; i < lane->n_frames && mail_ps(lane, i) == now_ps; i++)
+		for (; i < lane->mail.n && mail_ps(lane, i) == now_ps; i++)
 			deliver(&r, mail_frame(lane, i), now_ps);
 		if (WEFT_UNLIKELY(host->is_paused))
 			continue;

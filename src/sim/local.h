@@ -29,6 +29,7 @@ enum {
 	WHEEL_BITS = 8,
 	WHEEL_LEVELS = 5,
 	AREAS_MAX = 1024,
+	FETCH_VISITS = 4, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,
 	MAIL_NUMBER_BITS = 20,
 	DEPTH_MAX = 16,                        /* messages that a connection has under way */
@@ -163,9 +164,16 @@ struct switch_node {
 	struct cable *cables; /* one per port */
 	uint64_t *busy;       /* ports where something waits */
 	uint64_t *down;       /* ports whose cable is out */
+	uint64_t *next_ps;    /* [port], of busy ones: when the next frame starts, at the earliest */
 	uint32_t ports;
 	uint16_t words; /* of busy and down */
 	bool any_down, any_gray;
+};
+
+struct batch { /* what comes to one node in one window, sorted */
+	uint64_t *keys, *keys_spare; /* ps into the window << 32 | port << 20 | number */
+	const struct weft_frame **frames;
+	uint32_t n;
 };
 
 struct lane {
@@ -185,10 +193,11 @@ struct lane {
 	uint64_t *acted; /* nodes to which something happens in this window */
 	struct wheel wheel;
 
-	/* the mail of the node that is being run, sorted */
-	uint64_t *keys, *keys_spare; /* ps into the window << 32 | port << 20 | number */
-	const struct weft_frame **frames;
-	uint32_t n_frames, frames_max;
+	struct batch mail;  /* of the node that is being run */
+	struct batch ahead; /* of the one after it, gathered while memory was slow */
+	uint32_t ahead_of;  /* NONE: of none */
+	uint32_t frames_max;
+	uint32_t *visits; /* nodes to be run in this window, one kind at a time */
 
 	/* results */
 	struct weft_hist messages;
@@ -352,18 +361,21 @@ void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t 
 
 /* What arrives at that node at at_ps, which is in a later window than this one. */
 void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame);
-/* Gathers what has come for a node in this window into lane->frames and sorts lane->keys. */
+/* Gathers and sorts what has come for a node in this window, unless that has been done. */
 void mail_collect(struct lane *lane, uint32_t node);
+/* For the node that is run next; its packets will be in the cache by then. */
+void mail_ahead(struct lane *lane, uint32_t node);
+void mail_fetch(const struct lane *lane, uint32_t node); /* a little earlier still */
 void mail_clear(struct lane *lane);          /* of the window that everybody has run */
 uint64_t mail_next(const struct lane *lane); /* the next window that this lane has sent to */
 uint64_t mail_bits(const struct lane *lane, uint32_t word); /* nodes with mail from anybody */
 static inline uint64_t mail_ps(const struct lane *lane, uint32_t i)
 {
-	return lane->start_ps + (lane->keys[i] >> 32);
+	return lane->start_ps + (lane->mail.keys[i] >> 32);
 }
 static inline const struct weft_frame *mail_frame(const struct lane *lane, uint32_t i)
 {
-	return lane->frames[lane->keys[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
+	return lane->mail.frames[lane->mail.keys[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
 }
 
 /* ---- wheel.c ---- */
@@ -377,6 +389,7 @@ uint64_t wheel_next(const struct wheel *wheel); /* no later than the first; WEFT
 /* ---- host.c, hop.c, fault.c, run.c ---- */
 
 void host_run(struct lane *lane, uint32_t host);
+void host_fetch(const struct lane *lane, uint32_t host, unsigned visits); /* until it is run */
 void host_alarm(struct lane *lane, uint32_t host); /* into the wheel, or due */
 uint32_t host_bytes(const struct weft_pkt *pkt);   /* of its frame */
 uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint32_t ev);
@@ -385,6 +398,7 @@ uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host);
 void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that begins by now */
 void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
 void hop_run(struct lane *lane, uint32_t node);
+void hop_fetch(const struct lane *lane, uint32_t node, unsigned visits);
 void fault_host(struct lane *lane, uint32_t host, const struct action *action);
 void fault_switch(struct lane *lane, uint32_t node, const struct action *action);
 bool fault_expand(struct weft_sim *sim, const struct weft_sim_fault faults[], uint32_t n,

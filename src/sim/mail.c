@@ -63,7 +63,8 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 	lane->packet_hops++;
 }
 
-static uint32_t gather(struct lane *lane, const struct post *post, uint32_t node, uint32_t n)
+static uint32_t gather(const struct lane *lane, struct batch *batch, const struct post *post,
+	uint32_t node, uint32_t n)
 {
 	const struct weft_pkt *pkts = lane->sim->slab.pkts;
 	bool is_host = node < lane->sim->shape.hosts;
@@ -80,10 +81,10 @@ static uint32_t gather(struct lane *lane, const struct post *post, uint32_t node
 		if (c->next != NONE)
 			__builtin_prefetch(&post->chunks[c->next]);
 		for (uint32_t i = 0; i < frames; i++) {
-			lane->frames[n] = &c->frames[i];
+			batch->frames[n] = &c->frames[i];
 			if (is_host)
 				__builtin_prefetch(&pkts[(uint32_t)c->frames[i].handle], 1);
-			lane->keys[n] = (c->frames[i].handle >> 32 << 32) |
+			batch->keys[n] = (c->frames[i].handle >> 32 << 32) |
 					(uint64_t)c->frames[i].in_port << MAIL_NUMBER_BITS | n;
 			n++;
 		}
@@ -107,12 +108,12 @@ static void sort_short(uint64_t keys[], uint32_t n)
  * Into about as many stretches of time as there are frames, each in the order in which they came;
  * what is left to do is little, and mostly done: what came from one node is in order already.
  */
-static void sort_long(struct lane *lane, uint32_t n)
+static void sort_long(const struct lane *lane, struct batch *batch, uint32_t n)
 {
 	uint32_t at[STRETCHES_MAX + 1];
 	unsigned bits = WEFT_MIN(64 - weft_clz64(n - 1), (unsigned)STRETCH_BITS_MAX);
 	unsigned shift = 32 + 64 - weft_clz64(lane->sim->window_ps - 1) - bits;
-	uint64_t *keys = lane->keys, *sorted = lane->keys_spare;
+	uint64_t *keys = batch->keys, *sorted = batch->keys_spare;
 
 	memset(at, 0, ((1u << bits) + 1) * sizeof(at[0]));
 	for (uint32_t i = 0; i < n; i++)
@@ -121,23 +122,58 @@ static void sort_long(struct lane *lane, uint32_t n)
 		at[i] += at[i - 1];
 	for (uint32_t i = 0; i < n; i++)
 		sorted[at[keys[i] >> shift]++] = keys[i];
-	lane->keys = sorted;
-	lane->keys_spare = keys;
+	batch->keys = sorted;
+	batch->keys_spare = keys;
 	sort_short(sorted, n);
 }
 
-void mail_collect(struct lane *lane, uint32_t node)
+static void collect(const struct lane *lane, struct batch *batch, uint32_t node)
 {
 	const struct weft_sim *sim = lane->sim;
 	uint32_t slot = lane->slot, n = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		n = gather(lane, &sim->lanes[i].posts[slot], node, n);
-	lane->n_frames = n;
+		n = gather(lane, batch, &sim->lanes[i].posts[slot], node, n);
+	batch->n = n;
 	if (n <= SHORT)
-		sort_short(lane->keys, n);
+		sort_short(batch->keys, n);
 	else
-		sort_long(lane, n);
+		sort_long(lane, batch, n);
+}
+
+void mail_collect(struct lane *lane, uint32_t node)
+{
+	struct batch batch = lane->mail;
+
+	if (lane->ahead_of != node) {
+		collect(lane, &lane->mail, node);
+		return;
+	}
+	lane->mail = lane->ahead;
+	lane->ahead = batch;
+	lane->ahead_of = NONE;
+}
+
+void mail_ahead(struct lane *lane, uint32_t node)
+{
+	collect(lane, &lane->ahead, node);
+	lane->ahead_of = node;
+}
+
+void mail_fetch(const struct lane *lane, uint32_t node)
+{
+	const struct weft_sim *sim = lane->sim;
+
+	for (uint32_t i = 0; i < sim->n_lanes; i++) {
+		const struct post *post = &sim->lanes[i].posts[lane->slot];
+
+		if (!(post->bits[node / 64] >> node % 64 & 1))
+			continue;
+		const struct chunk *chunk = &post->chunks[post->boxes[node].first];
+
+		for (uint32_t at = 0; at < CHUNK_FRAMES; at += 2)
+			__builtin_prefetch(&chunk->frames[at]);
+	}
 }
 
 void mail_clear(struct lane *lane)

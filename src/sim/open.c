@@ -61,6 +61,14 @@ static bool take_flows(struct weft_sim *sim, uint32_t n_actions)
 	       sim->waits_of && sim->rkeys && sim->actions && sim->grays;
 }
 
+static bool take_batch(struct weft_sim *sim, struct batch *batch, const struct plan *plan)
+{
+	batch->keys = take(sim, plan->mail_frames, sizeof(*batch->keys));
+	batch->keys_spare = take(sim, plan->mail_frames, sizeof(*batch->keys));
+	batch->frames = take(sim, plan->mail_frames, sizeof(*batch->frames));
+	return batch->keys && batch->keys_spare && batch->frames;
+}
+
 static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
 {
 	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u), ring = sim->ring;
@@ -71,11 +79,9 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	struct weft_frame *frames = take(sim, plan->packets, sizeof(*frames));
 
 	lane->posts = take(sim, ring, sizeof(*lane->posts));
-	lane->keys = take(sim, plan->mail_frames, sizeof(*lane->keys));
-	lane->keys_spare = take(sim, plan->mail_frames, sizeof(*lane->keys));
-	lane->frames = take(sim, plan->mail_frames, sizeof(*lane->frames));
-	if (!chunks || !boxes || !bits || !lists || !frames || !lane->posts || !lane->keys ||
-		!lane->keys_spare || !lane->frames)
+	lane->visits = take(sim, sim->shape.nodes, sizeof(*lane->visits));
+	if (!chunks || !boxes || !bits || !lists || !frames || !lane->posts || !lane->visits ||
+		!take_batch(sim, &lane->mail, plan) || !take_batch(sim, &lane->ahead, plan))
 		return false;
 	for (uint64_t i = 0; i < ring; i++)
 		lane->posts[i] = (struct post){ .chunks = chunks + i * plan->mail_chunks,
@@ -85,6 +91,7 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	lane->acted = lane->due + words;
 	lane->sim = sim;
 	lane->frames_max = plan->mail_frames;
+	lane->ahead_of = NONE;
 	lane->cache = (struct slab_cache){ .free = NONE, .full = NONE };
 	lane->spare = slab_take(&sim->slab, &lane->cache);
 	weft_frame_pool_init(&lane->pool, frames, plan->packets);
@@ -139,14 +146,17 @@ static bool take_switches(struct weft_sim *sim)
 	}
 	struct cable *cables = take(sim, ports, sizeof(*cables));
 	uint64_t *bits = take(sim, words, sizeof(*bits));
+	uint64_t *next = take(sim, ports, sizeof(*next));
 
-	if (!cables || !bits)
+	if (!cables || !bits || !next)
 		return false;
 	for (uint32_t i = 0; i < s->nodes - s->hosts; i++) {
 		sim->switches[i].cables = cables;
 		sim->switches[i].busy = bits;
 		sim->switches[i].down = bits + sim->switches[i].words;
+		sim->switches[i].next_ps = next;
 		cables += sim->switches[i].ports;
+		next += sim->switches[i].ports;
 		bits += 2 * sim->switches[i].words;
 	}
 	return true;

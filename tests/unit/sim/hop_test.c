@@ -30,8 +30,8 @@ TEST(hop_run__keeps_the_line_rate_and_the_order_of_ports)
 	lane->slot = (uint32_t)(lane->window % s.sim->ring);
 	lane->start_ps = lane->window * s.sim->window_ps;
 	mail_collect(lane, 2);
-	CHECK_EQ(lane->n_frames, 3);
-	for (uint32_t i = 0; i < lane->n_frames; i++) {
+	CHECK_EQ(lane->mail.n, 3);
+	for (uint32_t i = 0; i < lane->mail.n; i++) {
 		CHECK_EQ(mail_ps(lane, i), at_ps + (i + 1) * frame_ps + 1000000);
 		CHECK_EQ(mail_frame(lane, i)->in_port, 0);
 	}

@@ -34,9 +34,9 @@ TEST(mail_post__delivers_in_the_window_of_arrival_only)
 		go_on(lane);
 		CHECK_EQ(mail_bits(lane, 0), 1u << 5);
 		mail_collect(lane, 4);
-		CHECK_EQ(lane->n_frames, 0);
+		CHECK_EQ(lane->mail.n, 0);
 		mail_collect(lane, 5);
-		CHECK_EQ(lane->n_frames, 1);
+		CHECK_EQ(lane->mail.n, 1);
 		CHECK_EQ((uint32_t)mail_frame(lane, 0)->handle, k);
 		CHECK_EQ(mail_ps(lane, 0), start_ps + k * window_ps + k);
 	}
@@ -73,7 +73,7 @@ TEST(mail_collect__sorts_by_time_and_port)
 					.handle = i, .in_port = (uint16_t)(i % 500) });
 		go_on(lane);
 		mail_collect(lane, 17);
-		CHECK_EQ(lane->n_frames, n);
+		CHECK_EQ(lane->mail.n, n);
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t key = (mail_ps(lane, i) - lane->start_ps) << 12 |
 				       mail_frame(lane, i)->in_port;

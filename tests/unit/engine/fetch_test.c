@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "hand.h"
+
+/* Whatever state an endpoint is in: nothing is changed, and no pointer is followed that is not one. */
+TEST(weft_endpoint_fetch__changes_nothing)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[8];
+
+	hand_open(&w, 16, 16);
+	for (unsigned sent = 0; sent < 2; sent++) {
+		size_t bytes = weft_endpoint_size(&w.end[0]->config);
+		void *before = malloc(bytes);
+
+		REQUIRE(before);
+		memcpy(before, w.end[0], bytes);
+		for (unsigned step = 0; step < 3; step++)
+			weft_endpoint_fetch(w.end[0], step);
+		CHECK_MEM(w.end[0], before, bytes);
+		free(before);
+		CHECK_EQ(weft_post_write(w.qp[0],
+				 &(struct weft_work){ .data = w.memory[0],
+					 .remote_va = 0x10000,
+					 .rkey = w.rkey[0],
+					 .len_bytes = 20000 }),
+			0);
+		CHECK(hand_out(&w, 0, pkts, 8) > 0);
+	}
+	world_close(&w);
+}
