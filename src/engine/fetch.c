@@ -3,8 +3,8 @@
  * fetch - asks for an endpoint's memory before it is needed.
  *
  * A simulator has a hundred thousand endpoints and visits each for some packets: what it touches
- * lies in no cache, and most of it behind pointers, so that the processor cannot run ahead.  Each step
- * follows only pointers that the step before has asked for.  Nothing is changed, and nothing
+ * lies in no cache, and most of it behind pointers, so that the processor cannot run ahead.  Each
+ * step follows only pointers that the step before has asked for.  Nothing is changed, and nothing
  * but time depends on it.
  *
  * Hot: all of it.
@@ -24,7 +24,7 @@ static inline void fetch(const void *at, size_t bytes)
 static void fetch_head(const struct weft_endpoint *ep)
 {
 	fetch(ep, offsetof(struct weft_endpoint, requests));
-	fetch(&ep->due, offsetof(struct weft_endpoint, timers) - offsetof(struct weft_endpoint, due));
+	fetch(&ep->due, sizeof(ep->due) + sizeof(ep->key) + sizeof(ep->heap));
 	fetch(&ep->count, sizeof(ep->count));
 }
 
@@ -32,10 +32,11 @@ static void fetch_head(const struct weft_endpoint *ep)
 static void fetch_qps(const struct weft_endpoint *ep)
 {
 	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
+	uint32_t sets = WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS);
 
 	for (uint32_t i = 0; i < n; i++)
 		fetch(&ep->qps[i], sizeof(struct weft_qp));
-	fetch(ep->sets, WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS) * sizeof(struct pathset));
+	fetch(ep->sets, sets * sizeof(struct pathset));
 	fetch(ep->due, n * sizeof(*ep->due));
 	fetch(ep->key, n * sizeof(*ep->key));
 	fetch(ep->ready, 1);

@@ -164,7 +164,7 @@ struct switch_node {
 	struct cable *cables; /* one per port */
 	uint64_t *busy;       /* ports where something waits */
 	uint64_t *down;       /* ports whose cable is out */
-	uint64_t *next_ps;    /* [port], of busy ones: when the next frame starts, at the earliest */
+	uint64_t *next_ps;    /* [port], of busy ones: when the next frame starts */
 	uint32_t ports;
 	uint16_t words; /* of busy and down */
 	bool any_down, any_gray;

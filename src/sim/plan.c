@@ -256,7 +256,8 @@ static void plan_memory(
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
 	m->switches = t0s * plan->switch_bytes[0] + t1s * plan->switch_bytes[1] +
-		      ports * (sizeof(struct cable) + sizeof(uint64_t) + 1) + (t0s + t1s) * sizeof(struct switch_node);
+		      ports * (sizeof(struct cable) + sizeof(uint64_t) + 1) +
+		      (t0s + t1s) * sizeof(struct switch_node);
 	m->tables =
 		(uint64_t)s->hosts * (sizeof(struct host) + s->planes * 10 + 12) +
 		(uint64_t)n * (sizeof(struct weft_sim_flow) + sizeof(struct flow_state) + 16) +

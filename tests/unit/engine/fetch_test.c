@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hand.h"
 
-/* Whatever state an endpoint is in: nothing is changed, and no pointer is followed that is not one. */
+/* Whatever state an endpoint is in: nothing is changed, and no wild pointer is followed. */
 TEST(weft_endpoint_fetch__changes_nothing)
 {
 	struct world w = { 0 };
