@@ -17,6 +17,7 @@ static const struct verb verbs[] = {
 	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
 	{ "lab", "an emulated fabric on this machine: up, run, fault, down", cmd_lab },
 	{ "perf", "measure bandwidth and latency between two hosts", cmd_perf },
+	{ "play", "a scenario file: fabric, load, faults, and whether its claims hold", cmd_play },
 	{ "run", "an RDMA program over Weft instead of an RDMA card", cmd_run },
 	{ "sim", "a load over a fabric of any size, in virtual time", cmd_sim },
 	{ "switch", "all switches of a fabric in one program", cmd_switch },

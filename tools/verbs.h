@@ -32,6 +32,7 @@ int cmd_demo(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
+int cmd_play(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_switch(int argc, char **argv);

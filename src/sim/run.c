@@ -172,6 +172,12 @@ static void run_lane(struct lane *lane)
 			next = WEFT_MIN(next, sim->lanes[i].next[turn]);
 			done += sim->lanes[i].done[turn] + sim->lanes[i].failed[turn];
 		}
+		/*
+		 * A lane may still be emptying this window's box while another is in the next
+		 * window already: that must not have the same place in the ring.
+		 */
+		if (next != WEFT_NEVER && next > window + 1 && !((next - window) % sim->ring))
+			next--;
 		if (!lane->index) {
 			sim->window = next;
 			sim->turns++;

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_PLAY_H
+#define WEFT_PLAY_H
+/*
+ * play - scenario files: a fabric, a load, what breaks, and what is claimed about it.
+ *
+ *   scenario.yaml --> weft_play_open --> struct weft_play
+ *                                             |  one run per seed
+ *                                             v
+ *                     sim, in steps --> struct weft_play_result: flow times, samples, events
+ *                                             |
+ *                     claims <----------------+-----> tables, JSON lines, pictures, pages
+ *
+ * docs/scenarios.md has the words.  What is measured does not depend on threads or on the machine;
+ * what it cost stands apart.
+ *
+ * Time     Picoseconds from the start of the run.
+ * Memory   opened objects are the caller's to close; a result outlives its scenario.
+ * Threads  one per object; a run has its own (options.threads).
+ * Errors   0 or true; otherwise one line in error: "FILE:LINE: FIELD: what is wrong, what is right".
+ */
+#include <weft/sim.h>
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_play;
+
+/* What the file says about itself.  Texts are "" where it says nothing, and live as long as it. */
+struct weft_play_head {
+	const char *file, *name, *title, *tell;
+	const char *picture; /* a kind of picture: weft_play_picture_kinds */
+	uint64_t seed_first, seed_last;
+	uint64_t stop_ps;
+	uint32_t n_claims, n_loads, n_faults;
+	bool is_picture_set;
+};
+
+int weft_play_open(struct weft_play **play, const char *path, char *error, size_t error_bytes);
+/* folder: where a fabric file named in the text is looked for. */
+int weft_play_open_text(struct weft_play **play, const char *text, size_t text_bytes,
+	const char *name, const char *folder, char *error, size_t error_bytes);
+void weft_play_close(struct weft_play *play); /* NULL is fine */
+const struct weft_play_head *weft_play_head(const struct weft_play *play);
+const struct weft_topo *weft_play_topo(const struct weft_play *play);
+/* True: the file at path has the words of a scenario, and not those of a fabric. */
+bool weft_play_is_scenario(const char *path);
+
+/* ---- faults by words ---- */
+
+struct weft_play_event {           /* something that breaks, for people */
+	uint64_t begin_ps, end_ps; /* WEFT_NEVER: does not end */
+	char text[96];
+};
+struct weft_play_faults {
+	struct weft_sim_fault *list; /* the caller's to free */
+	uint32_t n, room;
+	struct weft_play_event *events; /* as well; at most WEFT_PLAY_EVENTS_MAX of them */
+	uint32_t n_events;
+};
+#define WEFT_PLAY_EVENTS_MAX 256u
+/* "link-down h3.p0 at 20us for 30us every 100us"; docs/scenarios.md has the kinds. */
+bool weft_play_fault_add(struct weft_play_faults *faults, const struct weft_topo *topo,
+	const char *text, uint64_t stop_ps, uint64_t seed, char *error, size_t error_bytes);
+void weft_play_faults_free(struct weft_play_faults *faults);
+
+/* ---- a run ---- */
+
+struct weft_play_options {
+	uint64_t seed;
+	uint32_t threads;  /* 0: 1 */
+	uint32_t rows_max; /* of samples; 0: 400 */
+	weft_sim_watch_fn *watch;
+	void *watch_arg;
+};
+
+/* A load of the scenario and its flows: [first, first + n). */
+struct weft_play_group {
+	char name[32];
+	uint32_t first, n;
+	uint64_t ideal_ps; /* of this load alone, from its own start */
+	double line_bps;   /* payload that its receivers can take in per second, by arithmetic */
+};
+
+enum weft_play_how { WEFT_PLAY_SUM, WEFT_PLAY_MAX, WEFT_PLAY_LAST }; /* of two rows made one */
+
+/*
+ * Something measured over time.  Row i is about (at_ps[i - 1], at_ps[i]]: bytes that came, frames
+ * that were lost (SUM); bytes that wait (MAX), paths that are out (LAST).
+ */
+struct weft_play_column {
+	char name[40], unit[12];
+	enum weft_play_how how;
+	double *values; /* rows of them */
+};
+
+struct weft_play_recovery { /* of the goodput after an event; ps, WEFT_NEVER: not within the run */
+	uint32_t event;
+	uint64_t ps;
+	double lowest, before; /* bytes per second */
+};
+
+struct weft_play_result {
+	char name[64], title[128], file[256], fabric[WEFT_TOPO_NAME_BYTES], transport[24];
+	uint64_t seed, stop_ps, ideal_ps;
+	uint32_t hosts, planes, threads, paths;
+	uint64_t host_bps;
+	double line_bps; /* payload that all receivers can take in per second, by arithmetic */
+	struct weft_sim_totals totals;
+	struct weft_counters counters;
+	struct weft_sim_memory memory;
+	uint32_t n_flows;
+	uint64_t *flow_ps;   /* by flow, 0: not done; the times of all, groups after each other */
+	uint64_t *start_ps;  /* by flow */
+	uint64_t *len_bytes; /* by flow */
+	struct weft_play_group *groups;
+	uint32_t n_groups;
+	uint64_t *at_ps;
+	uint32_t rows;
+	struct weft_play_column *columns;
+	uint32_t n_columns;
+	struct weft_play_event *events;
+	uint32_t n_events;
+	struct weft_play_recovery *recoveries;
+	uint32_t n_recoveries;
+	double open_s, run_s; /* of real time */
+};
+
+/* What a run of this scenario needs; false: error says what is wrong with its words. */
+bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft_sim_memory *memory,
+	char *error, size_t error_bytes);
+/* NULL: error. */
+struct weft_play_result *weft_play_run(const struct weft_play *play,
+	const struct weft_play_options *options, char *error, size_t error_bytes);
+void weft_play_result_free(struct weft_play_result *result); /* NULL is fine */
+
+/* group NULL: all flows.  By nearest rank over the flows that are done; 0: none is. */
+uint64_t weft_play_quantile(
+	const struct weft_play_result *result, const char *group, uint64_t num, uint64_t den);
+/* NULL: no such column. */
+const struct weft_play_column *weft_play_column(
+	const struct weft_play_result *result, const char *name);
+
+/* ---- claims ---- */
+
+enum weft_play_verdict { WEFT_PLAY_FAILED, WEFT_PLAY_PASSED, WEFT_PLAY_SKIPPED };
+struct weft_play_judgement {
+	const char *claim; /* as it is written; as long as the scenario */
+	char measured[48]; /* with its unit */
+	char why[96];      /* of SKIPPED and of what cannot be judged */
+	enum weft_play_verdict verdict;
+	uint32_t line;
+};
+/* where: "sim" or "lab". */
+void weft_play_judge(const struct weft_play *play, uint32_t claim,
+	const struct weft_play_result *result, const char *where,
+	struct weft_play_judgement *judgement);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_PLAY_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PLAY_LOCAL_H
+#define PLAY_LOCAL_H
+/*
+ * What the files of play share.
+ *
+ *   file.c    a scenario is read          wish.c     what breaks, and when
+ *   place.c   its fabric                  traffic.c  who sends to whom
+ *   claim.c   its claims, judged          measure.c  what a claim may speak of
+ *   run.c     a run                       sample.c   how it went over time
+ *   engine.c  its engine and switches
+ */
+#include <weft/base.h>
+#include <weft/play.h>
+#include <weft/yaml.h>
+
+enum { LOADS_MAX = 32, FAULTS_MAX = 256, CLAIMS_MAX = 128 };
+
+/* ---- wish.c ---- */
+
+struct wish_kind;
+struct wish {
+	const struct wish_kind *kind;
+	const char *where;
+	uint64_t at_ps, for_ps, every_ps, step_ps, up_ps, down_ps, bps; /* 0: not said */
+	uint32_t ppm, of, line, index;
+	uint64_t way; /* WEFT_SIM_UP, _DOWN or 0 */
+	bool has_at;
+};
+/* NULL: it is set; otherwise what is wrong. */
+const char *wish_set(struct wish *fault, const char *key, const char *value);
+const char *wish_set_kind(struct wish *fault, const char *word, char hint[64]);
+/* Everything has been set: do the words fit together? */
+const char *wish_check(const struct weft_topo *topo, const struct wish *fault);
+bool wish_expand(struct weft_play_faults *faults, const struct weft_topo *topo,
+	const struct wish *fault, uint64_t stop_ps, uint64_t seed);
+
+/* ---- traffic.c ---- */
+
+enum traffic_kind { LOAD_PERMUTATION, LOAD_RING, LOAD_INCAST, LOAD_FLOWS };
+struct traffic {
+	enum traffic_kind kind;
+	char name[32];
+	uint64_t bytes, at_ps;
+	uint32_t fan_in, line;
+	bool both; /* FLOWS: and back */
+	uint32_t *from, *to;
+	uint32_t n_pairs;
+};
+bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
+	unsigned index, struct traffic *load);
+void traffic_free(struct traffic *load);
+uint32_t traffic_count(const struct weft_topo *topo, const struct traffic *load); /* flows */
+bool traffic_fill(const struct weft_topo *topo, const struct traffic *load, uint64_t seed,
+	struct weft_sim_flow flows[]);
+/* Payload that the receivers of these flows can take in, bits per second. */
+double traffic_line_bps(
+	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
+
+/* ---- place.c ---- */
+
+bool place_read(struct weft_yaml *doc, yaml_node_t *node, const char *text, size_t text_bytes,
+	const char *folder, struct weft_topo **topo);
+
+/* ---- engine.c ---- */
+
+struct transport {
+	const char *word;
+	bool is_there; /* false: a word that is known, for what is not built yet */
+};
+bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config,
+	const struct transport **transport);
+extern const struct transport transport_mrc;
+
+/* ---- claim.c, measure.c ---- */
+
+struct claim {
+	const char *text; /* as it is written */
+	const char *in;   /* "sim", "lab"; NULL: both */
+	char measure[32], group[32];
+	uint64_t from_ps, to_ps; /* 0, WEFT_NEVER: all of it */
+	char op[3];
+	double value;     /* in base units: ps, bits per second, bytes, things */
+	char relative[8]; /* "ideal", "line"; "": the value stands for itself */
+	uint64_t digest, seed;
+	bool is_digest, is_windowed;
+	uint32_t line;
+};
+/* NULL: it is a claim; otherwise what is wrong. */
+const char *claim_parse(struct claim *claim, const char *text, char hint[96]);
+
+enum measure_unit { MEASURE_COUNT, MEASURE_TIME, MEASURE_RATE, MEASURE_BYTES, MEASURE_RATIO };
+struct measure {
+	const char *word;
+	enum measure_unit unit;
+	bool is_windowed; /* may have "from .. to .." */
+	double (*of)(const struct weft_play_result *result, const struct claim *claim);
+	const char *help;
+};
+const struct measure *measure_find(const char *word, char hint[96]);
+/* NaN: cannot be said of this run. */
+double measure_of(const struct weft_play_result *result, const struct claim *claim);
+void measure_text(enum measure_unit unit, double value, char *text, size_t bytes);
+const struct weft_play_group *group_find(
+	const struct weft_play_result *result, const char *name); /* NULL: none */
+
+/* ---- run.c, sample.c ---- */
+
+struct sampler {
+	struct weft_play_result *result;
+	const struct weft_sim *sim;
+	const struct weft_sim_flow *flows;
+	uint32_t rows_max, room;
+	uint64_t step_ps, next_ps;
+	double *last; /* what each column stood at */
+	bool is_fixed, is_small;
+};
+bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
+	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed);
+void sample_take(struct sampler *s, uint64_t now_ps);
+void sample_close(struct sampler *s);
+void recovery_find(struct weft_play_result *result);
+
+struct weft_play {
+	struct weft_play_head head;
+	struct weft_yaml doc;
+	char *name, *text;
+	bool has_doc;
+	struct weft_topo *topo;
+	struct weft_sim_config config;
+	const struct transport *transport;
+	struct traffic loads[LOADS_MAX];
+	struct wish *faults;
+	struct claim *claims;
+	uint64_t sample_ps;
+};
+/* The flows of one run, and the groups they make; n: how many.  NULL: out of memory. */
+struct weft_sim_flow *flows_make(const struct weft_play *play, uint64_t seed, uint32_t *n,
+	struct weft_play_group **groups, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stage.h"
+
+TEST(weft_play_run__is_the_same_for_any_threads_and_sampling)
+{
+	struct weft_play *play = stage_open(
+		STAGE_BASE STAGE_LOAD "faults:\n  - flap p*.t0-*:* up 40us down 5us at 0us\n"
+				      "  - loss p0.t0-1:t1-* percent 1 at 3us\n");
+	struct weft_play_options options = { .seed = 3, .threads = 1, .rows_max = 100 };
+	char error[256];
+	struct weft_play_result *a = weft_play_run(play, &options, error, sizeof(error));
+
+	options.threads = 2;
+	options.rows_max = 16;
+	struct weft_play_result *b = weft_play_run(play, &options, error, sizeof(error));
+
+	REQUIRE(a && b);
+	CHECK_EQ(a->totals.flows_done, 16);
+	CHECK(a->totals.lost > 0);
+	CHECK_EQ(a->totals.digest, b->totals.digest);
+	CHECK_EQ(a->totals.lost, b->totals.lost);
+	CHECK_EQ(weft_play_quantile(a, NULL, 1, 1), weft_play_quantile(b, NULL, 1, 1));
+	CHECK(a->rows != b->rows);
+	weft_play_result_free(a);
+	weft_play_result_free(b);
+	weft_play_close(play);
+}
+
+TEST(weft_play_run__knows_its_loads_by_name)
+{
+	struct weft_play *play = stage_open(STAGE_BASE "load: [ring, ring, incast:4]\n");
+	struct weft_play_result *r = stage_run(play, 1);
+
+	REQUIRE(r->n_groups == 3);
+	CHECK_STR(r->groups[0].name, "ring");
+	CHECK_STR(r->groups[1].name, "load2");
+	CHECK_EQ(r->groups[2].first, 32);
+	CHECK_EQ(r->n_flows, 36);
+	for (uint32_t g = 0; g < 3; g++) {
+		const struct weft_play_group *group = &r->groups[g];
+
+		/* Nothing is quicker than arithmetic allows; together they need longer. */
+		CHECK(weft_play_quantile(r, group->name, 1, 1) > group->ideal_ps);
+		CHECK(r->ideal_ps >= group->ideal_ps);
+	}
+	weft_play_result_free(r);
+	weft_play_close(play);
+}
+
+TEST(weft_play_estimate__tells_before)
+{
+	struct weft_play *play = stage_open(STAGE_BASE STAGE_LOAD);
+	struct weft_sim_memory m = { 0 };
+	char error[256];
+
+	CHECK(weft_play_estimate(play, 1, &m, error, sizeof(error)));
+	CHECK(m.total > 100000);
+	weft_play_close(play);
+}
+
+static bool give_up(void *arg, const struct weft_sim_totals *so_far)
+{
+	(void)so_far;
+	return ++*(unsigned *)arg < 20;
+}
+
+TEST(weft_play_run__stops_when_told)
+{
+	struct weft_play *play = stage_open(STAGE_BASE STAGE_LOAD);
+	unsigned windows = 0;
+	struct weft_play_options options = { .seed = 1, .watch = give_up, .watch_arg = &windows };
+	char error[256];
+	struct weft_play_result *r = weft_play_run(play, &options, error, sizeof(error));
+
+	REQUIRE(r);
+	CHECK_EQ(r->totals.flows_done, 0);
+	weft_play_result_free(r);
+	weft_play_close(play);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stage.h"
+
+static double total(const struct weft_play_result *r, const char *name)
+{
+	const struct weft_play_column *c = weft_play_column(r, name);
+	double sum = 0;
+
+	REQUIRE(c);
+	for (uint32_t i = 0; i < r->rows; i++)
+		sum += c->values[i];
+	return sum;
+}
+
+/* However often rows are joined, nothing gets lost between them. */
+TEST(sample_take__adds_up_to_the_totals)
+{
+	struct weft_play *play =
+		stage_open(STAGE_BASE "load:\n  - incast: {fan_in: 9, bytes: 300KB}\n"
+				      "  - ring: {bytes: 100KB}\n");
+	struct weft_play_options options = { .seed = 1 };
+	char error[256];
+
+	for (options.rows_max = 8; options.rows_max <= 512; options.rows_max *= 8) {
+		struct weft_play_result *r = weft_play_run(play, &options, error, sizeof(error));
+
+		REQUIRE(r);
+		CHECK(r->rows > 2 && r->rows <= options.rows_max);
+		CHECK_NEAR(total(r, "goodput"), (double)r->counters.rx_data_bytes, 0.5);
+		CHECK_NEAR(total(r, "trimmed"), (double)r->totals.trimmed, 0.5);
+		CHECK_NEAR(total(r, "p0 trimmed") + total(r, "p1 trimmed"),
+			(double)r->totals.trimmed, 0.5);
+		CHECK_NEAR(total(r, "repeated"), (double)r->counters.tx_rtx_pkts, 0.5);
+		CHECK_NEAR(total(r, "goodput.ring"), (double)r->counters.rx_data_bytes, 0.5);
+		CHECK(weft_play_column(r, "queue down") && weft_play_column(r, "ev p0.0"));
+		for (uint32_t i = 1; i < r->rows; i++)
+			CHECK(r->at_ps[i] > r->at_ps[i - 1]);
+		weft_play_result_free(r);
+	}
+	weft_play_close(play);
+}
+
+TEST(recovery_find__tells_how_long_a_fault_was_felt)
+{
+	struct weft_play *play = stage_open(STAGE_FABRIC
+		"stop: 400us\nsample: 2us\nload:\n  - flows: {from: h0, to: h9, bytes: 50MB}\n"
+		"faults:\n  - nic-down h0 at 100us for 50us\n  - port-down h0.p0 at 300us\n");
+	struct weft_play_result *r = stage_run(play, 1);
+
+	CHECK_EQ(r->n_events, 2);
+	REQUIRE(r->n_recoveries == 2);
+	/* Back at the full rate after the first, at half of it after the second. */
+	CHECK(r->recoveries[0].ps >= UINT64_C(50000000) &&
+		r->recoveries[0].ps < UINT64_C(120000000));
+	CHECK_NEAR(r->recoveries[0].lowest, 0.0, 1e6);
+	CHECK(r->recoveries[1].ps < UINT64_C(60000000));
+	CHECK(r->recoveries[1].lowest < 0.6 * r->recoveries[1].before);
+	weft_play_result_free(r);
+	weft_play_close(play);
+}

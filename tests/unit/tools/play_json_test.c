@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "play.h"
+
+static const char scenario[] =
+	"name: small\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4, port: 100Gb/s}\nload: [ring]\n"
+	"faults: [link-down h1.p0 at 20us for 10us, link-down h2.p0 at 90us]\n"
+	"expect: [completed == 8]\n";
+
+TEST(play_json_write__is_one_object_per_line)
+{
+	struct weft_play_options options = { .seed = 1 };
+	struct weft_play *play = NULL;
+	char error[256], *text = NULL;
+	size_t bytes;
+	unsigned samples = 0, lines = 0;
+
+	REQUIRE(!weft_play_open_text(
+		&play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
+	struct weft_play_result *r = weft_play_run(play, &options, error, sizeof(error));
+	FILE *out = open_memstream(&text, &bytes);
+
+	REQUIRE(r && out);
+	CHECK(play_json_write(out, play, r, "sim"));
+	(void)fclose(out);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+		json_t *object = json_loads(line, 0, NULL);
+		const char *kind = json_string_value(json_object_get(object, "kind"));
+
+		REQUIRE(object && kind);
+		CHECK_EQ(!strcmp(kind, "run"), lines == 0);
+		samples += !strcmp(kind, "sample");
+		if (!strcmp(kind, "event"))
+			CHECK_EQ(!json_object_get(object, "end_us"), lines == 3);
+		if (!strcmp(kind, "result")) {
+			CHECK_EQ(json_integer_value(json_object_get(object, "completed")), 8);
+			CHECK_EQ(json_integer_value(json_object_get(object, "lost")),
+				(json_int_t)r->totals.lost);
+		}
+		json_decref(object);
+	}
+	CHECK_EQ(samples, r->rows);
+	CHECK_EQ(lines, 1 + 1 + 2 + r->rows + 1 + 1);
+	free(text);
+	weft_play_result_free(r);
+	weft_play_close(play);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "play.h"
+
+static const char scenario[] =
+	"name: small\ntitle: a ring\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4, port: 100Gb/s}\n"
+	"load: [ring]\nfaults: [link-down h1.p0 at 20us for 10us]\n"
+	"expect: [completed == 8, lost == 0]\n";
+
+struct printed {
+	struct weft_play *play;
+	struct weft_play_result *result;
+	char *text;
+	size_t bytes;
+	struct term term;
+};
+
+static void print(struct printed *p)
+{
+	*p = (struct printed){ 0 };
+	struct weft_play_options options = { .seed = 1 };
+	char error[256];
+
+	REQUIRE(!weft_play_open_text(
+		&p->play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
+	p->result = weft_play_run(p->play, &options, error, sizeof(error));
+	REQUIRE(p->result);
+	p->term.out = open_memstream(&p->text, &p->bytes);
+	REQUIRE(p->term.out);
+}
+
+static void done(struct printed *p)
+{
+	free(p->text);
+	weft_play_result_free(p->result);
+	weft_play_close(p->play);
+}
+
+TEST(play_print_claims__counts_those_that_fail)
+{
+	struct printed p;
+
+	print(&p);
+	CHECK_EQ(play_print_claims(p.play, p.result, "sim", &p.term), 1);
+	(void)fclose(p.term.out);
+	CHECK(strstr(p.text, "completed == 8  8         passed"));
+	CHECK(strstr(p.text, "FAILED"));
+	done(&p);
+}
+
+TEST(play_print_result__has_times_and_what_broke)
+{
+	struct printed p;
+
+	print(&p);
+	play_print_head(p.play, &p.term);
+	play_print_result(p.result, &p.term);
+	(void)fclose(p.term.out);
+	CHECK(strstr(p.text, "small: a ring\n"));
+	CHECK(strstr(p.text, "clos: 8 hosts, 2 planes of 100 Gb/s, 4 T0s and 2 T1s in each"));
+	CHECK(strstr(p.text, "ring"));
+	CHECK(strstr(p.text, "link-down h1.p0"));
+	CHECK(strstr(p.text, "digest "));
+	done(&p);
+}
+
+TEST(play_progress_watch__is_silent_in_a_file)
+{
+	struct play_progress p;
+	struct weft_sim_totals t = { .now_ps = 5 };
+
+	play_progress_begin(&p, "seed 1");
+	p.term.tty = false;
+	CHECK(play_progress_watch(&p, &t));
+	CHECK(!p.shown);
+	play_progress_end(&p);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cmd_play - `weft play SCENARIO`: a scenario file, and whether its claims hold.
+ *
+ * All seeds are run, also after one has failed: a claim that fails under one seed of three says
+ * something else than one that fails under all.
+ */
+#include "play.h"
+#include "verbs.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, OPTION_QUIET };
+
+struct play_args {
+	const char *scenario, *on, *json, *svg, *report;
+	uint64_t seed_first, seed_last;
+	uint32_t threads;
+	bool has_seeds, dry_run, quiet;
+};
+
+/* clang-format off */
+static const struct argp_option options[] = {
+	{ "on", OPTION_ON, "WORLD", 0, "sim: in virtual time (default)", 0 },
+	{ "seeds", 's', "N[-M]", 0, "instead of those of the file", 0 },
+	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
+	{ "json", 'j', "FILE", 0, "write JSON lines, - for standard output", 0 },
+	{ "dry-run", OPTION_DRY, NULL, 0, "read, say how much memory it needs, and stop", 0 },
+	{ "quiet", 'q', NULL, 0, "print claims that fail, and one line at the end", 0 },
+	{ 0 },
+};
+/* clang-format on */
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct play_args *a = state->input;
+	unsigned first, last;
+	char end;
+
+	switch (key) {
+	case OPTION_ON:
+		if (strcmp(arg, "sim"))
+			argp_error(state, "on: \"%s\", wanted is sim", arg);
+		a->on = arg;
+		return 0;
+	case 's':
+		if (sscanf(arg, "%u%c", &first, &end) == 1)
+			last = first;
+		else if (sscanf(arg, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+			argp_error(state, "seeds: \"%s\", wanted is 7 or 1-3", arg);
+		a->seed_first = first;
+		a->seed_last = last;
+		a->has_seeds = true;
+		return 0;
+	case 't':
+		a->threads = (uint32_t)strtoul(arg, NULL, 10);
+		if (!a->threads || a->threads > WEFT_SIM_THREADS_MAX)
+			argp_error(state, "threads: \"%s\", wanted is 1 to %u", arg,
+				WEFT_SIM_THREADS_MAX);
+		return 0;
+	case 'j':
+		a->json = arg;
+		return 0;
+	case OPTION_DRY:
+		a->dry_run = true;
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (a->scenario)
+			argp_usage(state);
+		a->scenario = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!a->scenario)
+			argp_usage(state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	return EXIT_FAILED;
+}
+
+/* Says what it needs where that is asked for, or more than there is. */
+static bool fits(const struct weft_play *play, const struct play_args *a, int *rc)
+{
+	struct weft_sim_memory m;
+	char error[512], n[2][HUMAN_MAX];
+
+	*rc = EXIT_OK;
+	if (!weft_play_estimate(play, a->seed_first, &m, error, sizeof(error))) {
+		*rc = fail(error);
+		return false;
+	}
+	if (a->dry_run)
+		printf("%s: needs %s of memory\n", a->scenario, human_bytes(n[0], m.total));
+	if (m.total > m.available) {
+		snprintf(error, sizeof(error),
+			"%s: this needs %s of memory, and %s are free: use fewer paths or hosts",
+			a->scenario, human_bytes(n[0], m.total), human_bytes(n[1], m.available));
+		*rc = fail(error);
+	}
+	return !a->dry_run && m.total <= m.available;
+}
+
+struct session {
+	const struct play_args *args;
+	struct weft_play *play;
+	struct term term;
+	FILE *json;
+	uint32_t runs, failed; /* claims that failed, all runs together */
+};
+
+static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_bytes)
+{
+	const struct play_args *a = s->args;
+	const struct weft_play_head *head = weft_play_head(s->play);
+	struct play_progress progress;
+	char what[64];
+
+	(void)snprintf(what, sizeof(what), "seed %" PRIu64, seed);
+	play_progress_begin(&progress, what);
+	progress.stop_ps = head->stop_ps;
+	struct weft_play_options o = { .seed = seed,
+		.threads = a->threads,
+		.watch = play_progress_watch,
+		.watch_arg = &progress };
+	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
+
+	play_progress_end(&progress);
+	if (!r)
+		return false;
+	if (!a->quiet) {
+		fprintf(s->term.out, "\n");
+		play_print_result(r, &s->term);
+		s->failed += play_print_claims(s->play, r, a->on, &s->term);
+	} else {
+		for (uint32_t i = 0; i < head->n_claims; i++) {
+			struct weft_play_judgement j;
+
+			weft_play_judge(s->play, i, r, a->on, &j);
+			if (j.verdict != WEFT_PLAY_FAILED)
+				continue;
+			s->failed++;
+			printf("%s:%" PRIu32 ": seed %" PRIu64 ": %s: measured %s\n", a->scenario,
+				j.line, seed, j.claim, *j.why ? j.why : j.measured);
+		}
+	}
+	s->runs++;
+	bool good = !s->json || play_json_write(s->json, s->play, r, a->on);
+
+	if (!good)
+		(void)snprintf(error, error_bytes, "%s: %s", a->json, strerror(errno));
+	weft_play_result_free(r);
+	return good;
+}
+
+static int run_all(struct session *s)
+{
+	const struct play_args *a = s->args;
+	uint32_t n = weft_play_head(s->play)->n_claims;
+	char error[512];
+
+	for (uint64_t seed = a->seed_first; seed <= a->seed_last; seed++) {
+		if (!run_one(s, seed, error, sizeof(error)))
+			return fail(error);
+	}
+	if (a->quiet || s->runs > 1)
+		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: %s\n", a->scenario, n,
+			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s",
+			s->failed ? "FAILED" : "all passed");
+	return s->failed ? EXIT_FAILED : EXIT_OK;
+}
+
+static int work(struct play_args *a)
+{
+	struct session s = { .args = a };
+	char error[1024];
+	int rc;
+
+	if (weft_play_open(&s.play, a->scenario, error, sizeof(error)))
+		return fail(error);
+	if (!a->has_seeds) {
+		a->seed_first = weft_play_head(s.play)->seed_first;
+		a->seed_last = weft_play_head(s.play)->seed_last;
+	}
+	term_open(&s.term, stdout);
+	if (fits(s.play, a, &rc)) {
+		bool is_stdout = a->json && !strcmp(a->json, "-");
+
+		s.json = !a->json ? NULL : is_stdout ? stdout : fopen(a->json, "w");
+		if (a->json && !s.json) {
+			(void)snprintf(error, sizeof(error), "%s: %s", a->json, strerror(errno));
+			rc = fail(error);
+		} else {
+			if (!a->quiet)
+				play_print_head(s.play, &s.term);
+			rc = run_all(&s);
+		}
+		if (s.json && !is_stdout && fclose(s.json))
+			rc = fail("JSON: cannot be written");
+	}
+	weft_play_close(s.play);
+	return rc;
+}
+
+int cmd_play(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse, "SCENARIO",
+		"Play a scenario file: its fabric, its load, what breaks; and see whether what it "
+		"claims holds under every seed.",
+		NULL, NULL, NULL };
+	struct play_args a = { .on = "sim", .threads = 1 };
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+		return EXIT_USAGE;
+	return work(&a);
+}

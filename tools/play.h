@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef PLAY_H
+#define PLAY_H
+/* play - what `weft play` is made of: what it says while it runs and after, as text and JSON. */
+#include "term.h"
+
+#include <jansson.h>
+#include <weft/play.h>
+
+/* One line on a terminal, five times a second: simulated time, hops, memory, time left. */
+struct play_progress {
+	struct term term;
+	const char *what;
+	uint64_t start_ns, drawn_ns;
+	uint64_t stop_ps, ideal_ps;
+	uint32_t flows;
+	bool shown;
+};
+void play_progress_begin(struct play_progress *p, const char *what);
+bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far);
+void play_progress_end(struct play_progress *p);
+
+void play_print_head(const struct weft_play *play, const struct term *term);
+void play_print_result(const struct weft_play_result *result, const struct term *term);
+/* The claims of one run; how many failed. */
+uint32_t play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
+	const char *where, const struct term *term);
+
+/*
+ * JSON lines of one run: {"kind":"run"}, "load" and "event" lines, one "sample" per row, "claim"
+ * lines, and last {"kind":"result"}.  docs/scenarios.md has the keys.
+ */
+json_t *play_json_result(const struct weft_play_result *result);
+bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_play_result *result,
+	const char *where);
+
+/* Two files of JSON lines beside each other: weft sim --compare A B.  False: error. */
+bool play_compare(const char *left, const char *right, const struct term *term, char *error,
+	size_t error_bytes);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * play_json - a run as JSON lines: one object per line, so that a file of many runs is still one
+ * file, and what is not wanted can be left out by `grep`.  Times are microseconds, speeds bits per
+ * second; a line says what it is by "kind".
+ */
+#include "play.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool put(FILE *out, json_t *object)
+{
+	bool good = object && !json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) &&
+		    fputc('\n', out) != EOF;
+
+	json_decref(object);
+	return good;
+}
+
+static double us(uint64_t ps)
+{
+	return (double)ps / 1e6;
+}
+
+static json_t *run_line(const struct weft_play_result *r)
+{
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}",
+		"kind", "run", "name", r->name, "title", r->title, "file", r->file, "fabric",
+		r->fabric, "transport", r->transport, "seed", (json_int_t)r->seed, "hosts",
+		(json_int_t)r->hosts, "planes", (json_int_t)r->planes, "host_bps",
+		(json_int_t)r->host_bps, "paths", (json_int_t)r->paths, "stop_us", us(r->stop_ps),
+		"line_bps", r->line_bps, "flows", (json_int_t)r->n_flows);
+}
+
+static json_t *load_line(const struct weft_play_result *r, const struct weft_play_group *g)
+{
+	return json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kind", "load",
+		"name", g->name, "flows", (json_int_t)g->n, "ideal_us", us(g->ideal_ps), "line_bps",
+		g->line_bps, "fct_min_us", us(weft_play_quantile(r, g->name, 0, 1)), "fct_p50_us",
+		us(weft_play_quantile(r, g->name, 1, 2)), "fct_p99_us",
+		us(weft_play_quantile(r, g->name, 99, 100)), "fct_p999_us",
+		us(weft_play_quantile(r, g->name, 999, 1000)), "fct_max_us",
+		us(weft_play_quantile(r, g->name, 1, 1)));
+}
+
+static json_t *event_line(const struct weft_play_event *e)
+{
+	json_t *line = json_pack(
+		"{s:s, s:s, s:f}", "kind", "event", "what", e->text, "begin_us", us(e->begin_ps));
+
+	if (line && e->end_ps != WEFT_NEVER)
+		json_object_set_new(line, "end_us", json_real(us(e->end_ps)));
+	return line;
+}
+
+static json_t *sample_line(const struct weft_play_result *r, uint32_t row)
+{
+	json_t *line = json_pack("{s:s, s:f}", "kind", "sample", "us", us(r->at_ps[row]));
+
+	for (uint32_t i = 0; i < r->n_columns && line; i++)
+		json_object_set_new(line, r->columns[i].name, json_real(r->columns[i].values[row]));
+	return line;
+}
+
+json_t *play_json_result(const struct weft_play_result *r)
+{
+	const struct weft_counters *c = &r->counters;
+	const struct weft_sim_totals *t = &r->totals;
+	char digest[17];
+
+	(void)snprintf(digest, sizeof(digest), "%016" PRIx64, t->digest);
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I,"
+		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+		"kind", "result", "name", r->name, "transport", r->transport, "seed",
+		(json_int_t)r->seed, "flows", (json_int_t)r->n_flows, "completed",
+		(json_int_t)t->flows_done, "failed", (json_int_t)t->flows_failed, "end_us",
+		us(t->now_ps), "ideal_us", us(r->ideal_ps), "fct_p50_us",
+		us(weft_play_quantile(r, NULL, 1, 2)), "fct_p99_us",
+		us(weft_play_quantile(r, NULL, 99, 100)), "fct_p999_us",
+		us(weft_play_quantile(r, NULL, 999, 1000)), "fct_max_us",
+		us(weft_play_quantile(r, NULL, 1, 1)), "data_packets", (json_int_t)c->tx_data_pkts,
+		"repeated", (json_int_t)c->tx_rtx_pkts, "marked", (json_int_t)t->marked, "trimmed",
+		(json_int_t)t->trimmed, "lost", (json_int_t)t->lost, "corrupt",
+		(json_int_t)t->corrupt, "retired", (json_int_t)c->paths_retired, "timeouts",
+		(json_int_t)c->timeouts, "packet_hops", (json_int_t)t->packet_hops, "digest",
+		digest);
+}
+
+bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
+	const char *where)
+{
+	static const char *const verdicts[] = { "failed", "passed", "skipped" };
+	bool good = put(out, run_line(r));
+
+	for (uint32_t i = 0; i < r->n_groups && good; i++)
+		good = put(out, load_line(r, &r->groups[i]));
+	for (uint32_t i = 0; i < r->n_events && good; i++)
+		good = put(out, event_line(&r->events[i]));
+	for (uint32_t i = 0; i < r->rows && good; i++)
+		good = put(out, sample_line(r, i));
+	for (uint32_t i = 0; i < weft_play_head(play)->n_claims && good; i++) {
+		struct weft_play_judgement j;
+
+		weft_play_judge(play, i, r, where, &j);
+		good = put(out, json_pack("{s:s, s:s, s:s, s:s}", "kind", "claim", "claim", j.claim,
+					"verdict", verdicts[j.verdict], "measured",
+					*j.why ? j.why : j.measured));
+	}
+	return good && put(out, play_json_result(r));
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * play_print - what a run says: flow times beside the bound by arithmetic, what broke and how long
+ * that was felt, and the claims, each with what was measured.
+ */
+#include "play.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <weft/base.h>
+#include <weft/net.h>
+
+#define DRAW_NS UINT64_C(200000000)
+
+/* ---- progress ---- */
+
+void play_progress_begin(struct play_progress *p, const char *what)
+{
+	*p = (struct play_progress){ .what = what, .start_ns = weft_clock_now(NULL) };
+	term_open(&p->term, stderr);
+}
+
+bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far)
+{
+	struct play_progress *p = progress;
+	uint64_t now = weft_clock_now(NULL);
+	char bar[TERM_PICTURE_BYTES(20)], left[HUMAN_MAX], memory[HUMAN_MAX];
+	struct rusage usage;
+
+	if (!p->term.tty || now - p->drawn_ns < DRAW_NS)
+		return true;
+	/* Flows may be done long before the time is over: whichever is further counts. */
+	double share = p->stop_ps ? (double)so_far->now_ps / (double)p->stop_ps : 0;
+	double done = p->flows ? (double)so_far->flows_done / p->flows : 0;
+
+	share = share > done ? share : done;
+	share = share > 1 ? 1 : share;
+	(void)getrusage(RUSAGE_SELF, &usage);
+	uint64_t took = now - p->start_ns;
+
+	snprintf(left, sizeof(left), "?");
+	if (share > 0.01)
+		human_ns(left, (uint64_t)((double)took * (1 - share) / share));
+	p->drawn_ns = now;
+	p->shown = true;
+	fprintf(p->term.out,
+		"\r\033[K%s %s%s%s %3.0f %%  %.1f us simulated, %.1f M hops/s, %s, %s left",
+		p->what, term_on(&p->term, TERM_CYAN), term_bar(&p->term, bar, share, 20),
+		term_off(&p->term), share * 100, (double)so_far->now_ps / 1e6,
+		(double)so_far->packet_hops * 1e3 / (double)(took + 1),
+		human_bytes(memory, (uint64_t)usage.ru_maxrss * 1024), left);
+	(void)fflush(p->term.out);
+	return true;
+}
+
+void play_progress_end(struct play_progress *p)
+{
+	if (p->shown)
+		fprintf(p->term.out, "\r\033[K");
+	p->shown = false;
+}
+
+/* ---- after ---- */
+
+void play_print_head(const struct weft_play *play, const struct term *term)
+{
+	const struct weft_play_head *h = weft_play_head(play);
+	const struct weft_topo_shape *s = weft_topo_shape(weft_play_topo(play));
+	char hosts[HUMAN_MAX], rate[HUMAN_MAX];
+
+	fprintf(term->out, "%s%s%s%s%s\n", term_on(term, TERM_BOLD), h->name, term_off(term),
+		*h->title && *h->name ? ": " : "", h->title);
+	fprintf(term->out,
+		"%s: %s hosts, %" PRIu32 " plane%s of %s, %" PRIu32 " T0s and %" PRIu32
+		" T1s in each\n",
+		s->name, human_count(hosts, s->hosts), s->planes, s->planes == 1 ? "" : "s",
+		human_rate(rate, s->host_bps), s->t0s, s->t1s);
+}
+
+static void add_times(const struct weft_play_result *r, const char *name, uint32_t n,
+	uint64_t ideal_ps, struct table *t)
+{
+	static const struct {
+		uint64_t num, den;
+	} ranks[] = { { 1, 2 }, { 99, 100 }, { 1, 1 } };
+	uint64_t last = weft_play_quantile(r, name, 1, 1);
+	uint32_t done = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		if (name && strcmp(name, r->groups[g].name))
+			continue;
+		for (uint32_t i = 0; i < r->groups[g].n; i++)
+			done += r->flow_ps[r->groups[g].first + i] != 0;
+	}
+	table_add(t, "%s", name ? name : "all");
+	table_add(t, "%" PRIu32, n);
+	table_add(t, "%" PRIu32, done);
+	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
+		table_add(t, "%.2f",
+			(double)weft_play_quantile(r, name, ranks[i].num, ranks[i].den) / 1e6);
+	table_add(t, "%.2f", (double)ideal_ps / 1e6);
+	table_add(t, "%.3f", ideal_ps ? (double)last / (double)ideal_ps : 0);
+}
+
+static void print_times(const struct weft_play_result *r, const struct term *term)
+{
+	static const char *const heads[] = { "load", "flows", "done", "P50 us", "P99 us",
+		"slowest us", "ideal us", "x ideal" };
+	struct table t;
+
+	table_begin(&t, "lrrrrrrr");
+	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
+		table_add(&t, "%s", heads[i]);
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		add_times(r, r->groups[g].name, r->groups[g].n, r->groups[g].ideal_ps, &t);
+	if (r->n_groups > 1)
+		add_times(r, NULL, r->n_flows, r->ideal_ps, &t);
+	table_print(&t, term);
+}
+
+static void print_recoveries(const struct weft_play_result *r, const struct term *term)
+{
+	struct table t;
+
+	if (!r->n_recoveries)
+		return;
+	table_begin(&t, "lrrrr");
+	table_add(&t, "what broke");
+	table_add(&t, "at us");
+	table_add(&t, "before Gb/s");
+	table_add(&t, "lowest Gb/s");
+	table_add(&t, "felt for us");
+	for (uint32_t i = 0; i < r->n_recoveries && i < 20; i++) {
+		const struct weft_play_recovery *v = &r->recoveries[i];
+
+		table_add(&t, "%s", r->events[v->event].text);
+		table_add(&t, "%.1f", (double)r->events[v->event].begin_ps / 1e6);
+		table_add(&t, "%.1f", v->before * 8 / 1e9);
+		table_add(&t, "%.1f", v->lowest * 8 / 1e9);
+		if (v->ps == WEFT_NEVER)
+			table_add(&t, "to the end");
+		else
+			table_add(&t, "%.1f", (double)v->ps / 1e6);
+	}
+	table_print(&t, term);
+	if (r->n_recoveries > 20)
+		fprintf(term->out, "... and %" PRIu32 " more\n", r->n_recoveries - 20);
+}
+
+void play_print_result(const struct weft_play_result *r, const struct term *term)
+{
+	const struct weft_counters *c = &r->counters;
+	char n[6][HUMAN_MAX];
+
+	print_times(r, term);
+	print_recoveries(r, term);
+	fprintf(term->out,
+		"packets    %s data, %s repeated, %s marked, %s trimmed, %s lost; paths %s "
+		"retired, "
+		"%s brought back\n",
+		human_count(n[0], c->tx_data_pkts), human_count(n[1], c->tx_rtx_pkts),
+		human_count(n[2], r->totals.marked), human_count(n[3], r->totals.trimmed),
+		human_count(n[4], r->totals.lost), human_count(n[5], c->paths_retired),
+		human_count((char[HUMAN_MAX]){ 0 }, c->paths_revived));
+	fprintf(term->out, "digest     %016" PRIx64 "  seed %" PRIu64 ", %.2f us simulated\n",
+		r->totals.digest, r->seed, (double)r->totals.now_ps / 1e6);
+	fprintf(term->out, "cost       %.2f s (and %.2f s to set up), %.2f M packet-hops/s\n",
+		r->run_s, r->open_s,
+		r->run_s > 0 ? (double)r->totals.packet_hops / 1e6 / r->run_s : 0);
+}
+
+uint32_t play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
+	const char *where, const struct term *term)
+{
+	static const struct {
+		const char *word;
+		enum term_style style;
+	} verdicts[] = { { "FAILED", TERM_RED }, { "passed", TERM_GREEN },
+		{ "skipped", TERM_DIM } };
+	uint32_t n = weft_play_head(play)->n_claims, failed = 0;
+	struct table t;
+
+	if (!n)
+		return 0;
+	table_begin(&t, "lll");
+	table_add(&t, "claim");
+	table_add(&t, "measured");
+	table_add(&t, "verdict");
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_play_judgement j;
+
+		weft_play_judge(play, i, result, where, &j);
+		failed += j.verdict == WEFT_PLAY_FAILED;
+		table_add(&t, "%s", j.claim);
+		table_add(&t, "%s", *j.why ? j.why : j.measured);
+		table_add(&t, "%s%s%s", term_on(term, verdicts[j.verdict].style),
+			verdicts[j.verdict].word, term_off(term));
+	}
+	table_print(&t, term);
+	return failed;
+}
