@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft/net.h>
 
 enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, OPTION_QUIET };
 
@@ -134,7 +135,8 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 	struct weft_play_options o = { .seed = seed,
 		.threads = a->threads,
 		.watch = play_progress_watch,
-		.watch_arg = &progress };
+		.watch_arg = &progress,
+		.now_ns = weft_clock_now };
 	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
 
 	play_progress_end(&progress);

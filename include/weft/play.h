@@ -17,7 +17,7 @@
  * Time     Picoseconds from the start of the run.
  * Memory   opened objects are the caller's to close; a result outlives its scenario.
  * Threads  one per object; a run has its own (options.threads).
- * Errors   0 or true; otherwise one line in error: "FILE:LINE: FIELD: what is wrong, what is right".
+ * Errors   0 or true; otherwise one line in error: "FILE:LINE: FIELD: what is wrong".
  */
 #include <weft/sim.h>
 
@@ -75,6 +75,7 @@ struct weft_play_options {
 	uint32_t rows_max; /* of samples; 0: 400 */
 	weft_sim_watch_fn *watch;
 	void *watch_arg;
+	uint64_t (*now_ns)(void *); /* of real time, for what a run costs; called with NULL */
 };
 
 /* A load of the scenario and its flows: [first, first + n). */

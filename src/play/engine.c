@@ -2,7 +2,7 @@
 /*
  * engine - what runs at the hosts and in the switches, where it is not the usual.
  *
- * Whoever brings another transport into sim adds a row to `transports` and what it needs to `fields`.
+ * Whoever brings another transport into sim adds a row to `transports`, and its words to `fields`.
  */
 #include "local.h"
 

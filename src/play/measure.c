@@ -283,8 +283,9 @@ static double recovery_max(const struct weft_play_result *r, const struct claim 
 
 	(void)c;
 	for (uint32_t i = 0; i < r->n_recoveries; i++)
-		most = r->recoveries[i].ps == WEFT_NEVER ? INFINITY
-							 : WEFT_MAX(most, (double)r->recoveries[i].ps);
+		most = r->recoveries[i].ps == WEFT_NEVER
+			       ? INFINITY
+			       : WEFT_MAX(most, (double)r->recoveries[i].ps);
 	return most;
 }
 

@@ -233,6 +233,17 @@ static double mean_rate(const struct weft_play_result *r, uint64_t from_ps, uint
 	return ps > 0 ? sum * 1e12 / ps : 0;
 }
 
+/* Until a tenth of the flows are done: goodput falls as they end, which no fault has done. */
+static uint64_t steady_end_ps(const struct weft_play_result *r)
+{
+	const double *done = weft_play_column(r, "flows done")->values;
+	uint32_t row = 0;
+
+	while (row + 1 < r->rows && done[row + 1] * 10 <= r->n_flows)
+		row++;
+	return r->at_ps[row];
+}
+
 /*
  * From the event until goodput, once it has fallen, is again 95 % of what it was before, or of what
  * it settles at if that is less: its mean over the second half of the event, as long as something
@@ -242,7 +253,7 @@ static double mean_rate(const struct weft_play_result *r, uint64_t from_ps, uint
 static bool recover(
 	const struct weft_play_result *r, uint32_t event, struct weft_play_recovery *out)
 {
-	uint64_t begin_ps = r->events[event].begin_ps, end_ps = r->at_ps[r->rows - 1];
+	uint64_t begin_ps = r->events[event].begin_ps, end_ps = steady_end_ps(r);
 	uint64_t over_ps = r->events[event].end_ps;
 	const double *bytes = weft_play_column(r, "goodput")->values;
 

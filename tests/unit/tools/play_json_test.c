@@ -3,7 +3,7 @@
 #include "play.h"
 
 static const char scenario[] =
-	"name: small\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4, port: 100Gb/s}\nload: [ring]\n"
+	"name: small\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4}\nload: [ring]\n"
 	"faults: [link-down h1.p0 at 20us for 10us, link-down h2.p0 at 90us]\n"
 	"expect: [completed == 8]\n";
 
@@ -23,7 +23,7 @@ TEST(play_json_write__is_one_object_per_line)
 	REQUIRE(r && out);
 	CHECK(play_json_write(out, play, r, "sim"));
 	(void)fclose(out);
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+	for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line; lines++) {
 		json_t *object = json_loads(line, 0, NULL);
 		const char *kind = json_string_value(json_object_get(object, "kind"));
 

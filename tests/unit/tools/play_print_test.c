@@ -3,7 +3,7 @@
 #include "play.h"
 
 static const char scenario[] =
-	"name: small\ntitle: a ring\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4, port: 100Gb/s}\n"
+	"name: small\ntitle: a ring\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4}\n"
 	"load: [ring]\nfaults: [link-down h1.p0 at 20us for 10us]\n"
 	"expect: [completed == 8, lost == 0]\n";
 
