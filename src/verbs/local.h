@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VERBS_LOCAL_H
+#define VERBS_LOCAL_H
+/*
+ * What the files of verbs share.  Every object begins with the part that programs know, so that a
+ * cast leads from theirs to ours; <infiniband/verbs.h> is the authority for that part's layout.
+ */
+#include <weft/base.h>
+#include <weft/verbs.h>
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+
+#define PORT 1
+#define GIDS 4 /* and not one: scripts for RoCE say 3; see gid.c */
+#define INLINE_BYTES 256 /* at least, whatever is asked for */
+#define DEVICE_BYTES 1024
+
+/* Vendors' libraries read on behind ibv_device, to see whether it is theirs: there is a zero. */
+struct device {
+	struct ibv_device ibv;
+	void *ops;
+	struct weft_dev_name name;
+	int index;
+	uint32_t users; /* lists and contexts; atomic */
+	uint8_t pad[DEVICE_BYTES];
+};
+
+struct context {
+	struct verbs_context verbs; /* its end is the program's ibv_context */
+	struct device *device;
+	struct weft_dev *dev;
+	struct weft_dev_attr attr;
+	uint8_t gid[16]; /* of index 3 */
+	bool strict;
+};
+
+struct pd {
+	struct ibv_pd ibv;
+	struct weft_dev_pd *dev;
+};
+
+struct mr {
+	struct ibv_mr ibv;
+	struct weft_dev_mr *dev;
+};
+
+struct ah {
+	struct ibv_ah ibv;
+	struct weft_dev_ah *dev;
+};
+
+struct channel {
+	struct ibv_comp_channel ibv;
+	struct weft_dev_channel *dev;
+};
+
+struct cq {
+	struct ibv_cq_ex ibv; /* ibv_cq is its beginning */
+	struct weft_dev_cq *dev;
+	uint32_t comp_events, async_events; /* given out; under ibv.mutex */
+	struct weft_dev_wc now;             /* between start_poll and end_poll */
+};
+
+struct srq {
+	struct ibv_srq ibv;
+	struct weft_dev_srq *dev;
+	uint32_t async_events; /* given out; under ibv.mutex */
+};
+
+struct build; /* what ibv_wr_* have put together; wr.c */
+
+struct qp {
+	struct ibv_qp_ex ibv; /* ibv_qp is its beginning */
+	struct weft_dev_qp *dev;
+	struct ibv_qp_cap cap;
+	struct ibv_qp_attr attr; /* as last set */
+	struct build *build;     /* NULL: not made for ibv_wr_* */
+	uint32_t async_events;   /* given out; under ibv.qp_base.mutex */
+	int sq_sig_all;
+};
+
+static inline struct context *context_of(struct ibv_context *ibv)
+{
+	return (struct context *)(void *)((char *)ibv - offsetof(struct verbs_context, context));
+}
+
+static inline struct cq *cq_of(struct ibv_cq *ibv)
+{
+	return (struct cq *)(void *)ibv;
+}
+
+static inline struct qp *qp_of(struct ibv_qp *ibv)
+{
+	return (struct qp *)(void *)ibv;
+}
+
+/* errno = error; NULL. */
+static inline void *refuse(int error)
+{
+	errno = error;
+	return NULL;
+}
+
+/* An object's life is over when what was given out about it has been acknowledged. */
+void wait_for_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *given,
+	const uint32_t *acknowledged);
+
+/* ---- gid.c ---- */
+
+/* At index; false: there is none. */
+bool gid_at(const struct context *context, uint32_t index, union ibv_gid *gid);
+/* The one by which the device is found: an address, where gid is a form of one. */
+void gid_address(const union ibv_gid *gid, uint8_t address[16]);
+/* WEFT_IPV4 or the device's own. */
+void gid_choose(struct context *context);
+
+/* ---- attr.c ---- */
+
+int attr_query_device_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *out, size_t bytes);
+int attr_query_port(
+	struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes);
+int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values);
+/* Verbs' code words for a rate: width and speed, whose product comes nearest. */
+void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
+
+/* ---- cq.c ---- */
+
+int cq_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int cq_arm(struct ibv_cq *cq, int solicited_only);
+struct ibv_cq_ex *cq_create_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+struct cq *cq_new(struct ibv_context *context, int entries, void *user, struct ibv_comp_channel *c);
+
+/* ---- cq_ex.c: completions read one field at a time ---- */
+
+void cq_ex_fill(struct cq *cq);
+
+/* ---- srq.c ---- */
+
+struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* ---- qp.c ---- */
+
+struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+
+/* ---- post.c ---- */
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+/* One work; more: another follows at once. */
+int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more);
+
+/* ---- wr.c: works put together call by call ---- */
+
+bool build_open(struct qp *qp); /* fills the pointers */
+void build_close(struct qp *qp);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * memory - protection domains, registered memory, and addresses of datagram peers.
+ *
+ * Access bits in the range that verbs call optional are hints and masked; of the others, what needs
+ * hardware of a kind (on demand paging, windows) is refused.  Memory that this process cannot read,
+ * a GPU's for one, is refused by the device with EFAULT, and programs then copy through memory of
+ * their own.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#undef ibv_reg_mr
+#undef ibv_reg_mr_iova
+
+#define ACCESS \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+		IBV_ACCESS_REMOTE_ATOMIC)
+#define HARMLESS (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB)
+#define GRH_SGID_AT 8
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return refuse(ENOMEM);
+	int error = weft_dev_pd_open(context_of(context)->dev, &pd->dev);
+	if (error) {
+		free(pd);
+		return refuse(error);
+	}
+	pd->ibv.context = context;
+	return &pd->ibv;
+}
+
+int ibv_dealloc_pd(struct ibv_pd *ibv)
+{
+	struct pd *pd = (struct pd *)ibv;
+	int error = weft_dev_pd_close(pd->dev);
+
+	if (!error)
+		free(pd);
+	return error;
+}
+
+struct weft_dev_pd *weft_verbs_pd(struct ibv_pd *ibv)
+{
+	return weft_verbs_device(ibv->context) ? ((struct pd *)ibv)->dev : NULL;
+}
+
+/* ---- registered memory ---- */
+
+struct ibv_mr *ibv_reg_mr_iova2(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	access &= ~(unsigned)HARMLESS;
+	if (access & IBV_ACCESS_ZERO_BASED)
+		iova = 0;
+	access &= ~(unsigned)IBV_ACCESS_ZERO_BASED;
+	if (access & ~(unsigned)ACCESS)
+		return refuse(EOPNOTSUPP);
+	struct mr *mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return refuse(ENOMEM);
+	int error = weft_dev_mr_open(((struct pd *)pd)->dev, addr, length, iova, access, &mr->dev);
+	if (error) {
+		free(mr);
+		return refuse(error);
+	}
+	mr->ibv.context = pd->context;
+	mr->ibv.pd = pd;
+	mr->ibv.addr = addr;
+	mr->ibv.length = length;
+	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = weft_dev_mr_key(mr->dev);
+	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
+}
+
+int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+	struct mr *mr = (struct mr *)ibv;
+	int error = weft_dev_mr_close(mr->dev);
+
+	if (!error)
+		free(mr);
+	return error;
+}
+
+/* ---- addresses ---- */
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	uint8_t address[16];
+
+	if (!attr->is_global || (attr->port_num && attr->port_num != PORT))
+		return refuse(EINVAL);
+	struct ah *ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return refuse(ENOMEM);
+	gid_address(&attr->grh.dgid, address);
+	int error = weft_dev_ah_open(((struct pd *)pd)->dev, address, &ah->dev);
+	if (error) {
+		free(ah);
+		return refuse(error);
+	}
+	ah->ibv.context = pd->context;
+	ah->ibv.pd = pd;
+	return &ah->ibv;
+}
+
+int ibv_destroy_ah(struct ibv_ah *ibv)
+{
+	struct ah *ah = (struct ah *)ibv;
+	int error = weft_dev_ah_close(ah->dev);
+
+	if (!error)
+		free(ah);
+	return error;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+	struct ibv_grh *grh, struct ibv_ah_attr *attr)
+{
+	(void)context;
+	memset(attr, 0, sizeof(*attr));
+	if (port != PORT || !(wc->wc_flags & IBV_WC_GRH)) {
+		errno = EINVAL;
+		return -1;
+	}
+	attr->port_num = port;
+	attr->is_global = 1;
+	attr->grh.hop_limit = 64;
+	attr->grh.sgid_index = GIDS - 1;
+	memcpy(attr->grh.dgid.raw, (const char *)grh + GRH_SGID_AT, 16);
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah_from_wc(
+	struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port)
+{
+	struct ibv_ah_attr attr;
+
+	if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}
