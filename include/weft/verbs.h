@@ -2,7 +2,7 @@
 #ifndef WEFT_VERBS_H
 #define WEFT_VERBS_H
 /*
- * verbs - libibverbs.so.1, the interface that RDMA programs were written for, over a device of ours.
+ * verbs - libibverbs.so.1, which RDMA programs were written for, over a device of ours.
  *
  *   program --> ibv_post_send() --> context->ops.post_send --+
  *           --> ibv_create_qp() --> exported symbol ---------+--> <weft/device.h>

@@ -12,7 +12,7 @@
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <weft/net.h>
 
 #undef ibv_query_port
 
@@ -149,7 +149,10 @@ int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values)
 	values->comp_mask = 0;
 	if (!(asked & IBV_VALUES_MASK_RAW_CLOCK))
 		return 0;
-	(void)clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+	uint64_t now_ns = weft_clock_now(NULL);
+
+	values->raw_clock.tv_sec = (time_t)(now_ns / 1000000000);
+	values->raw_clock.tv_nsec = (long)(now_ns % 1000000000);
 	values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
 	return 0;
 }

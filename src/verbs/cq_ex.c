@@ -3,13 +3,12 @@
  * cq_ex - completions read one field at a time.
  *
  * One completion is fetched per step and kept in the CQ: what a program does not read it does not
- * lose, and the plain way of polling sees the same order.  LIDs, service levels and VLANs are zero
- * here, as the packets have none.
+ * lose, and the plain way of polling sees the same order.  LIDs, service levels and VLANs are
+ * zero here, as the packets have none.  Times are of the device's clock, which is monotonic.
  */
 #include "local.h"
 
 #include <endian.h>
-#include <time.h>
 
 static struct cq *of(struct ibv_cq_ex *ibv)
 {
@@ -93,19 +92,6 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ibv)
 	return of(ibv)->now.at_ns;
 }
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t read_wallclock_ns(struct ibv_cq_ex *ibv)
-{
-	return now_ns(CLOCK_REALTIME) - (now_ns(CLOCK_MONOTONIC) - of(ibv)->now.at_ns);
-}
-
 void cq_ex_fill(struct cq *cq)
 {
 	cq->ibv.start_poll = start_poll;
@@ -122,5 +108,4 @@ void cq_ex_fill(struct cq *cq)
 	cq->ibv.read_sl = read_no_byte;
 	cq->ibv.read_dlid_path_bits = read_no_byte;
 	cq->ibv.read_completion_ts = read_completion_ts;
-	cq->ibv.read_completion_wallclock_ns = read_wallclock_ns;
 }

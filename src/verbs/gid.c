@@ -2,9 +2,9 @@
 /*
  * gid - the names under which programs find a device, and what they mean to us.
  *
- * Four entries, all RoCE v2: 0, 1 and 2 are link-local in ISATAP's form (RFC 5214: fe80::5efe and
- * the IPv4 address), 3 is the address mapped into IPv6.  Scripts for RoCE clusters ask for index 3,
- * libfabric's datagrams for 0; NCCL, given several IPv4 entries, opens sysfs, where we have nothing.
+ * Four entries, all RoCE v2: 0, 1 and 2 are link-local in ISATAP's form (RFC 5214: fe80::5efe
+ * and the IPv4 address), 3 is the address mapped into IPv6.  Scripts for RoCE ask for index 3,
+ * libfabric's datagrams for 0; NCCL, given several IPv4 entries, opens sysfs, where nothing is.
  * From every one of them the address can be told, so a program may use any.  On a host without IPv4
  * all four are its IPv6 address.
  */

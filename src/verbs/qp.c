@@ -73,6 +73,13 @@ static void fill(struct qp *qp, struct ibv_context *context, const struct ibv_qp
 	pthread_cond_init(&ibv->cond, NULL);
 }
 
+static uint8_t profile_of(const struct context *context, enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_UD)
+		return WEFT_DEV_DATAGRAM;
+	return context->strict ? WEFT_DEV_STRICT : WEFT_DEV_EXTENDED;
+}
+
 struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
 {
 	const struct context *context = context_of(ibv);
@@ -82,9 +89,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 	if (!qp)
 		return refuse(error ? error : ENOMEM);
 	qp->cap = grant(context, &attr->cap);
-	const struct weft_dev_qp_init init = { .profile = attr->qp_type == IBV_QPT_UD ? WEFT_DEV_DATAGRAM
-							  : context->strict ? WEFT_DEV_STRICT
-									    : WEFT_DEV_EXTENDED,
+	const struct weft_dev_qp_init init = { .profile = profile_of(context, attr->qp_type),
 		.signal_all = attr->sq_sig_all,
 		.cq_tx = cq_of(attr->send_cq)->dev,
 		.cq_rx = cq_of(attr->recv_cq)->dev,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* srq - shared receive queues.  They do not grow: a program that asks is told, and asks for enough. */
+/*
+ * srq - shared receive queues.
+ *
+ * They do not grow: a program that asks for it is told, and asks for enough the next time.
+ */
 #include "local.h"
 
 #include <stdlib.h>

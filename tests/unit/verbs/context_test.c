@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_device.h"
+
+#include <endian.h>
+
+TEST(ibv_get_device_list__names_every_device)
+{
+	int n = -1;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	REQUIRE(list);
+	CHECK_EQ(n, 2);
+	CHECK_STR(ibv_get_device_name(list[0]), "weft0");
+	CHECK_STR(list[1]->dev_name, "uverbs1");
+	CHECK_EQ(be64toh(ibv_get_device_guid(list[0])), 0x1122334455667788);
+	CHECK_EQ(ibv_get_device_index(list[1]), 1);
+	CHECK_EQ(list[0]->transport_type, IBV_TRANSPORT_IB);
+	CHECK(!list[2]);
+	/* What libmlx5 looks at to see whose device it is. */
+	CHECK(!*(void **)(void *)(list[0] + 1));
+	ibv_free_device_list(list);
+}
+
+TEST(ibv_get_device_list__is_empty_where_the_configuration_is_wrong)
+{
+	int n = -1;
+
+	fake.error = 1;
+	struct ibv_device **list = ibv_get_device_list(&n);
+	REQUIRE(list);
+	CHECK_EQ(n, 0);
+	CHECK(!list[0]);
+	ibv_free_device_list(list);
+}
+
+TEST(ibv_open_device__outlives_the_list)
+{
+	struct ibv_context *context = open_context(); /* which frees it */
+
+	CHECK_STR(context->device->name, "weft0");
+	CHECK_EQ(context->async_fd, 77);
+	CHECK_EQ(context->num_comp_vectors, 1);
+	CHECK(verbs_get_ctx(context) == &context_of(context)->verbs);
+	CHECK(weft_verbs_device(context) == context_of(context)->dev);
+	CHECK(!weft_verbs_device(NULL));
+	close_context(context);
+}
+
+TEST(ibv_open_device__gives_the_device_s_errno)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	fake.error = EMFILE;
+	CHECK(!ibv_open_device(list[0]));
+	CHECK_EQ(errno, EMFILE);
+	ibv_free_device_list(list);
+}
+
+TEST(ibv_close_device__fails_while_something_is_open)
+{
+	struct ibv_context *context = open_context();
+
+	fake.error = EBUSY;
+	CHECK_EQ(ibv_close_device(context), -1);
+	CHECK_EQ(errno, EBUSY);
+	close_context(context);
+}
+
+TEST(ibv_get_async_event__skips_single_planes)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_async_event event;
+
+	CHECK_EQ(ibv_get_async_event(context, &event), -1);
+	CHECK_EQ(errno, EAGAIN);
+	fake.event = (struct weft_dev_event){ WEFT_DEV_PORT_DOWN, 0, NULL };
+	fake.events = 3;
+	CHECK(!ibv_get_async_event(context, &event));
+	CHECK_EQ(event.event_type, IBV_EVENT_PORT_ERR);
+	CHECK_EQ(event.element.port_num, 1);
+	CHECK_EQ(fake.events, 0);
+	ibv_ack_async_event(&event);
+	close_context(context);
+}
+
+TEST(ibv_get_async_event__names_the_queue_pair)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_async_event event;
+
+	fake.event = (struct weft_dev_event){ WEFT_DEV_QP_ACCESS, 0, b.qp };
+	fake.events = 1;
+	CHECK(!ibv_get_async_event(b.context, &event));
+	CHECK_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
+	CHECK(event.element.qp == b.qp);
+	CHECK_EQ(b.qp->events_completed, 0);
+	ibv_ack_async_event(&event);
+	CHECK_EQ(b.qp->events_completed, 1);
+	fake.event = (struct weft_dev_event){ WEFT_DEV_CQ_ERROR, 0, b.cq };
+	fake.events = 1;
+	CHECK(!ibv_get_async_event(b.context, &event));
+	CHECK_EQ(event.event_type, IBV_EVENT_CQ_ERR);
+	CHECK(event.element.cq == b.cq);
+	ibv_ack_async_event(&event);
+	close_bench(&b); /* waits for both */
+}

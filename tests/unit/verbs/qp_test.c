@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_device.h"
+
+TEST(ibv_create_qp__grants_inline_data_though_none_was_asked_for)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	const struct weft_dev_qp *dev = qp_of(b.qp)->dev;
+
+	CHECK_EQ(dev->init.profile, WEFT_DEV_EXTENDED);
+	CHECK_EQ(dev->init.inline_bytes, INLINE_BYTES);
+	CHECK_EQ(dev->init.sq_depth, 4);
+	CHECK_EQ(dev->init.sq_sges, 2);
+	CHECK(dev->init.user == b.qp);
+	CHECK_EQ(b.qp->qp_num, 0x4711);
+	CHECK_EQ(b.qp->state, IBV_QPS_RESET);
+	CHECK(!ibv_qp_to_qp_ex(b.qp));
+	close_bench(&b);
+}
+
+TEST(ibv_create_qp__refuses_more_than_there_is)
+{
+	struct bench b = open_bench(IBV_QPT_UD, 0);
+	struct ibv_qp_init_attr init = { .send_cq = b.cq, .recv_cq = b.cq, .qp_type = IBV_QPT_RC };
+
+	CHECK_EQ(qp_of(b.qp)->dev->init.profile, WEFT_DEV_DATAGRAM);
+	init.cap.max_inline_data = 1025;
+	CHECK(!ibv_create_qp(b.pd, &init));
+	CHECK_EQ(errno, EINVAL);
+	init.cap.max_inline_data = 1024;
+	init.cap.max_send_wr = 1025;
+	CHECK(!ibv_create_qp(b.pd, &init));
+	init.cap.max_send_wr = 1024;
+	init.qp_type = IBV_QPT_XRC_SEND;
+	CHECK(!ibv_create_qp(b.pd, &init));
+	CHECK_EQ(errno, EOPNOTSUPP);
+	init.qp_type = IBV_QPT_UC;
+	struct ibv_qp *qp = ibv_create_qp(b.pd, &init);
+	REQUIRE(qp);
+	CHECK_EQ(init.cap.max_send_sge, 1);
+	CHECK(!ibv_destroy_qp(qp));
+	close_bench(&b);
+}
+
+TEST(ibv_create_qp__is_strict_when_told)
+{
+	setenv("WEFT_PROFILE", "strict", 1);
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_qp_init_attr init = { .send_cq = b.cq, .recv_cq = b.cq, .qp_type = IBV_QPT_UD };
+
+	CHECK_EQ(qp_of(b.qp)->dev->init.profile, WEFT_DEV_STRICT);
+	CHECK(!ibv_create_qp(b.pd, &init));
+	CHECK_EQ(errno, EOPNOTSUPP);
+	close_bench(&b);
+	unsetenv("WEFT_PROFILE");
+}
+
+TEST(ibv_modify_qp__passes_on_what_the_device_has)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	const struct weft_dev_qp *dev = qp_of(b.qp)->dev;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	CHECK(!ibv_modify_qp(b.qp, &attr,
+		IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS));
+	CHECK_EQ(dev->mask, WEFT_DEV_SET_STATE | WEFT_DEV_SET_ACCESS);
+	CHECK_EQ(b.qp->state, IBV_QPS_INIT);
+	attr.qp_state = IBV_QPS_RTR;
+	attr.dest_qp_num = 99;
+	attr.rq_psn = 0x1ffffff;
+	attr.max_dest_rd_atomic = 200;
+	attr.ah_attr.is_global = 1;
+	attr.ah_attr.grh.dgid.raw[0] = 0xfd;
+	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MTU;
+	CHECK(!ibv_modify_qp(b.qp, &attr, mask));
+	CHECK_EQ(dev->attr.peer_qpn, 99);
+	CHECK_EQ(dev->attr.psn_rx, 0xffffff);
+	CHECK_EQ(dev->attr.rd_rx, 16); /* cut to what there is */
+	CHECK_EQ(dev->attr.gid[0], 0xfd);
+	CHECK_EQ(b.qp->state, IBV_QPS_RTR);
+	close_bench(&b);
+}
+
+TEST(ibv_modify_qp__refuses_addresses_without_a_gid)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int mask = IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, mask), EINVAL);
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, mask | IBV_QP_AV), EINVAL);
+	attr.port_num = 2;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_PORT), EINVAL);
+	fake.error = EINVAL;
+	attr.qp_state = IBV_QPS_RTS;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), EINVAL);
+	CHECK_EQ(b.qp->state, IBV_QPS_RESET);
+	close_bench(&b);
+}
+
+TEST(ibv_query_qp__gives_back_what_was_set)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .path_mtu = IBV_MTU_2048 }, got;
+	struct ibv_qp_init_attr init;
+
+	attr.ah_attr.is_global = 1;
+	attr.ah_attr.sl = 3;
+	attr.timeout = 14;
+	CHECK(!ibv_modify_qp(b.qp, &attr,
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT));
+	CHECK(!ibv_query_qp(b.qp, &got, 0, &init));
+	CHECK_EQ(got.qp_state, IBV_QPS_INIT);
+	CHECK_EQ(got.ah_attr.sl, 3);
+	CHECK_EQ(got.path_mtu, IBV_MTU_2048);
+	CHECK_EQ(got.timeout, 14);
+	CHECK_EQ(got.cap.max_inline_data, INLINE_BYTES);
+	CHECK_EQ(init.qp_type, IBV_QPT_RC);
+	CHECK(init.send_cq == b.cq);
+	/* The device fails it by itself. */
+	qp_of(b.qp)->dev->attr.state = WEFT_DEV_ERR;
+	CHECK(!ibv_query_qp(b.qp, &got, 0, &init));
+	CHECK_EQ(got.qp_state, IBV_QPS_ERR);
+	CHECK_EQ(b.qp->state, IBV_QPS_ERR);
+	close_bench(&b);
+}
