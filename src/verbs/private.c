@@ -41,14 +41,24 @@
 #undef X
 
 /* Constructors of drivers call this, whatever the device: not an error, and nothing to say. */
+#define REGISTERS(version) "verbs_register_driver_" #version "@IBVERBS_PRIVATE_" #version
+#ifdef __clang__
 #define REGISTER(version) \
 	void private_register_##version(const void *ops); \
 	void private_register_##version(const void *ops) \
 	{ \
 		(void)ops; \
 	} \
-	__asm__(".symver private_register_" #version ",verbs_register_driver_" #version \
-		"@IBVERBS_PRIVATE_" #version);
+	__asm__(".symver private_register_" #version "," REGISTERS(version));
+#else
+#define REGISTER(version) \
+	void private_register_##version(const void *ops); \
+	__attribute__((symver(REGISTERS(version)))) void private_register_##version( \
+		const void *ops) \
+	{ \
+		(void)ops; \
+	}
+#endif
 REGISTER(34)
 REGISTER(57)
 REGISTER(59)
