@@ -233,6 +233,9 @@ struct weft_pump_config {
 	struct weft_port *port; /* stays the caller's to close, after the pump */
 	weft_clock_fn *clock;   /* NULL: weft_clock_now */
 	void *clock_arg;
+	/* Moves the bytes of a scattered receive or read (place->list_at); else never called. */
+	void (*scatter)(void *arg, const struct weft_place *place);
+	void *scatter_arg;
 };
 
 int weft_pump_open(struct weft_pump **pump, const struct weft_pump_config *config);

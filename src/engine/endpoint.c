@@ -235,6 +235,24 @@ static bool takes_packets(const struct weft_qp *qp)
 	return qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS;
 }
 
+/*
+ * A QP in ERROR goes on to acknowledge what it had taken, until it is closed: an application may
+ * end its QP as soon as it has heard the last message, and that one's sender must not take the
+ * loss of an ACK for the loss of its message.
+ */
+static bool is_late(const struct weft_qp *qp, const struct weft_pkt *pkt)
+{
+	const struct pathset *set = &qp->ep->sets[qp->set == SET_NONE ? 0 : qp->set];
+	int32_t ahead = weft_psn_diff(pkt->psn, qp->rx_cack);
+
+	if (qp->state != WEFT_QP_ERROR || !weft_op_is_data(pkt->op) || qp->set == SET_NONE ||
+	    !qp->rx_mpr || qp->peer != pkt->peer || !set->in_use || set->peer != qp->peer ||
+	    pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
+		return false;
+	return (ahead <= 0 && ahead >= -WEFT_MPR_MAX_PSNS) ||
+	       (ahead > 0 && ahead < (int32_t)qp->rx_mpr && window_has(qp, pkt->psn));
+}
+
 /* Not for a QP that talks to that peer: for the endpoint itself, or for nobody. */
 static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now,
 			struct weft_place *place)
@@ -243,6 +261,8 @@ static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, ui
 
 	if (qp && qp->kind == QP_DATAGRAM && takes_packets(qp))
 		datagram_take(qp, pkt, place);
+	else if (qp && is_late(qp, pkt))
+		ack_out_on_data(qp, pkt, false, now);
 	else if (is_cut(pkt))
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
 	else if (pkt->op == WEFT_OP_EP_REQUEST)
@@ -305,7 +325,7 @@ static size_t send_data(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t
 
 		n += sent;
 		turns--;
-		if (sent)
+		if (sent && qp->kind != QP_DATAGRAM)
 			loss_arm(qp, now);
 		if (sent == room || blocked)
 			qp_make_ready(qp);

@@ -114,7 +114,10 @@ static size_t receive(struct weft_pump *p)
 
 		if (!place->len_bytes)
 			continue;
-		memcpy(place->to, place->from, place->len_bytes);
+		if (WEFT_UNLIKELY(place->list_at))
+			p->config.scatter(p->config.scatter_arg, place);
+		else
+			memcpy(place->to, place->from, place->len_bytes);
 		placed_bytes += place->len_bytes;
 	}
 	if (placed_bytes) {

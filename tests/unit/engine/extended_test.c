@@ -175,3 +175,29 @@ TEST(ext_become_rtr__wrong_numbers_are_refused_whole)
 	CHECK_EQ(weft_qp_move(w.qp[0], WEFT_QP_RTS, &attr, w.now), 0);
 	pair_end(&w);
 }
+
+static bool no_acks(struct world *w, int from, struct weft_pkt *pkt)
+{
+	return from == 1 && !weft_op_is_data(pkt->op) && w->qp[1]->state != WEFT_QP_ERROR;
+}
+
+TEST(is_late__a_qp_in_error_still_acknowledges_what_it_had_taken)
+{
+	struct world w = { .check = true, .fault = no_acks };
+	struct weft_done done;
+
+	pair_start(&w);
+	pair_recv(&w, 1, 1);
+	struct weft_work work = pair_work(&w, 0, WEFT_WORK_SEND, 1, 0, 20000);
+
+	CHECK_EQ(weft_post(w.qp[0], &work), 0);
+	CHECK_EQ(world_wait(&w, 1, 1, SECOND, &done), 1);
+	CHECK_EQ(weft_qp_move(w.qp[1], WEFT_QP_ERROR, NULL, w.now), 0);
+	CHECK_EQ(world_wait(&w, 0, 1, SECOND, &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	/* But not what it had not. */
+	CHECK_EQ(weft_post(w.qp[0], &work), 0);
+	CHECK_EQ(world_wait(&w, 0, 1, SECOND, &done), 1);
+	CHECK_EQ(done.status, WEFT_RETRY_EXCEEDED);
+	pair_end(&w);
+}

@@ -537,6 +537,7 @@ TEST(weft_input__a_qp_hears_only_what_its_state_allows)
 	hand_in(&w, 0, &sack); /* it has sent nothing yet */
 	CHECK_EQ(hand_drops(&w, 0, WEFT_DROP_QP_STATE), 2);
 	CHECK_EQ(weft_qp_move(qp, WEFT_QP_ERROR, NULL, w.now), 0);
+	data.psn = 0; /* one that it had not taken before */
 	hand_in(&w, 0, &data);
 	CHECK_EQ(hand_drops(&w, 0, WEFT_DROP_QP_STATE), 3);
 	weft_qp_close(qp);
