@@ -85,7 +85,7 @@ int fields_check(const struct mrc_ctl_ev_field field[], int n, const struct plan
 
 static uint32_t take_bit(const uint8_t *ev, uint32_t at)
 {
-	return at < 8 * MRC_CTL_EV_MAX_BYTES ? ev[at / 8] >> (7 - at % 8) & 1u : 0;
+	return at < 8 * MRC_CTL_EV_MAX_BYTES ? (uint32_t)ev[at / 8] >> (7 - at % 8) & 1u : 0;
 }
 
 static void put_bits(uint8_t *ev, uint32_t at, uint32_t width, uint32_t value)
