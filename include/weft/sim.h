@@ -96,6 +96,10 @@ bool weft_sim_incast(const struct weft_topo *topo, uint32_t fan_in, uint32_t len
 uint64_t weft_sim_ideal_ps(
 	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
 
+/* The same for one flow, once, alone in the fabric; *arrived_ps: until its last byte is there. */
+uint64_t weft_sim_alone_ps(
+	const struct weft_topo *topo, const struct weft_sim_flow *flow, uint64_t *arrived_ps);
+
 /* ---- faults ---- */
 
 enum weft_sim_fault_kind {

@@ -80,3 +80,20 @@ uint64_t weft_sim_ideal_ps(
 	memory_release(side, (uint64_t)sides * sizeof(*side));
 	return most_ps;
 }
+
+uint64_t weft_sim_alone_ps(
+	const struct weft_topo *topo, const struct weft_sim_flow *flow, uint64_t *arrived_ps)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	struct weft_sim_flow once = *flow;
+	uint32_t payload = plan_payload(s);
+	struct side side = { 0 };
+
+	once.repeats = 1;
+	add(&side, s, &once, payload);
+	uint64_t done_ps = side_ps(s, DATA_HEADERS + payload, &side);
+
+	*arrived_ps =
+		done_ps - line_ps(s->host_bps, ACK_BYTES) - rest_ps(s, ACK_BYTES, side.is_near);
+	return done_ps;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_LOAD_H
+#define WEFT_LOAD_H
+/*
+ * load - who sends what to whom, and after what: the work that a fabric is there for.
+ *
+ *   "ring-allreduce,bytes=64MB"  --+
+ *   kind: training, tp: 8, ...   --+--> spec --> weft_load_add() --> flows and edges (sim.h)
+ *   x.goal, x.cm, workload.txt   --+               one job each
+ *
+ * A job's ranks are hosts of a list in an order (packed, spread over T0s, random).  Collectives are
+ * flows that wait for each other; each rank of a group ends one with a step of no time, which the
+ * next one waits for.  Rings are one flow per rank, repeated, whatever the number of steps.
+ *
+ * Units    A spec's values are text, so that a command line and YAML say the same thing: 64MB,
+ * 20us.  Memory   what is opened is the caller's to close.  A load may be large: 56 bytes per
+ * flow.  Errors   false and one line in error.  What is wrong in a file begins with FILE:LINE.
+ */
+#include <weft/sim.h>
+#include <weft/topo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WEFT_LOAD_JOBS_MAX = 64, WEFT_LOAD_NAME_BYTES = 32, WEFT_LOAD_TEXT_BYTES = 256 };
+#define WEFT_LOAD_FLOWS_MAX (UINT32_C(1) << 26)
+
+struct weft_load_job {
+	char name[WEFT_LOAD_NAME_BYTES];
+	uint32_t first, n; /* its flows */
+	uint32_t n_steps;  /* flows carry 0 .. n_steps - 1 */
+};
+
+/* Zero it before the first _add. */
+struct weft_load {
+	struct weft_sim_flow *flows;
+	uint32_t n, n_max;
+	struct weft_sim_edge *edges;
+	uint32_t n_edges, n_edges_max;
+	struct weft_load_job jobs[WEFT_LOAD_JOBS_MAX];
+	uint32_t n_jobs;
+	bool broken; /* out of memory, or out of numbers; _add says so */
+};
+
+enum weft_load_kind {
+	WEFT_LOAD_PERMUTATION,
+	WEFT_LOAD_RING,   /* one step: each to the next */
+	WEFT_LOAD_INCAST, /* fan_in ranks to rank 0; victim: one more flow to its neighbour */
+	WEFT_LOAD_PAIRS,  /* from to to */
+	WEFT_LOAD_CHAIN,  /* 0 to 1, then 1 to 2, and so on */
+	WEFT_LOAD_ALL_TO_ALL,
+	WEFT_LOAD_RING_ALLREDUCE,
+	WEFT_LOAD_TREE_ALLREDUCE,     /* a binary tree up and down, in pieces */
+	WEFT_LOAD_DOUBLING_ALLREDUCE, /* recursive halving, then doubling */
+	WEFT_LOAD_ALL_GATHER,
+	WEFT_LOAD_REDUCE_SCATTER,
+	WEFT_LOAD_POISSON,
+	WEFT_LOAD_TRAINING,
+	WEFT_LOAD_FILE, /* .goal, .cm, or SimAI's text */
+	WEFT_LOAD_KINDS
+};
+enum weft_load_placement { WEFT_PLACE_PACKED, WEFT_PLACE_SPREAD, WEFT_PLACE_RANDOM };
+enum weft_load_sizes { WEFT_SIZES_FIXED, WEFT_SIZES_WEBSEARCH, WEFT_SIZES_HADOOP };
+
+/* What one job is.  Fields that its kind does not have are left alone. */
+struct weft_load_spec {
+	enum weft_load_kind kind;
+	enum weft_load_placement placement;
+	enum weft_load_sizes sizes;
+	char name[WEFT_LOAD_NAME_BYTES];  /* empty: the kind's, or the file's */
+	char hosts[WEFT_LOAD_TEXT_BYTES]; /* "all", "0-63", "8-127/8", "0,5,9-12" */
+	char file[WEFT_LOAD_TEXT_BYTES];
+	uint64_t bytes; /* of a flow; of a collective: of the whole buffer of a rank */
+	uint64_t start_ps, compute_ps, for_ps;
+	uint64_t seed;
+	uint32_t fan_in, window, repeats, pieces, from, to;
+	uint32_t load_permille;
+	bool victim;
+	/* training, and SimAI's text */
+	uint32_t tp, cp, pp, dp, ep, layers, microbatches, steps, straggle_percent;
+	uint64_t tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes;
+	uint64_t forward_ps, backward_ps;
+};
+void weft_load_spec_default(struct weft_load_spec *spec);
+
+/*
+ * key: kind, name, hosts, placement, file, bytes, start, compute, for, seed, fan_in, window,
+ * repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep, layers, microbatches,
+ * steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward, backward.
+ */
+bool weft_load_set(struct weft_load_spec *spec, const char *key, const char *value, char *error,
+	size_t error_bytes);
+/* "ring-allreduce", "incast:32", "training,tp=8,dp=16", "x.goal,hosts=0-63". */
+bool weft_load_parse(
+	struct weft_load_spec *spec, const char *text, char *error, size_t error_bytes);
+const char *weft_load_kind_name(enum weft_load_kind kind);
+
+/* One more job.  A load that could not be added is to be closed. */
+bool weft_load_add(struct weft_load *load, const struct weft_topo *topo,
+	const struct weft_load_spec *spec, char *error, size_t error_bytes);
+/* The same from the text of a file; name stands for it in errors and says its format. */
+bool weft_load_add_text(struct weft_load *load, const struct weft_topo *topo,
+	const struct weft_load_spec *spec, const char *name, const char *text, size_t text_bytes,
+	char *error, size_t error_bytes);
+void weft_load_close(struct weft_load *load);
+
+/*
+ * When the last flow can have ended at the earliest, by arithmetic: the larger of what the busiest
+ * host must send or receive (weft_sim_ideal_ps) and of the longest chain of flows and computing,
+ * each message alone in the fabric.  Loads of more than 2^24 messages: the former.
+ */
+uint64_t weft_load_ideal_ps(const struct weft_load *load, const struct weft_topo *topo);
+
+/* htsim's .topo as a fabric file.  malloc'ed; NULL: error. */
+char *weft_load_topo_text(
+	const char *name, const char *text, size_t text_bytes, char *error, size_t error_bytes);
+char *weft_load_topo_file(const char *path, char *error, size_t error_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_LOAD_H */

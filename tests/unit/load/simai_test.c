@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "few.h"
+
+#define HEAD                                                                                       \
+	"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 ep: 2 pp: 1 vpp: 1 ga: 1 "    \
+	"all_gpus: 16 checkpoints: 0 checkpoint_initiates: 0\n"
+
+TEST(simai_add__goes_forward_and_back)
+{
+	struct few f = few_make(NULL);
+
+	REQUIRE(few_read(&f, "workload.txt",
+		HEAD "2\nattention -1 1000 ALLREDUCE 200000 2000 NONE 0 500 ALLREDUCE 800000 100\n"
+		     "mlp -1 1000 ALLTOALL_EP 400000 2000 REDUCESCATTER 200000 500 ALLGATHER_DP_EP"
+		     " 400000 100\n"));
+	/* tp 2: all-reduce 200000, reduce-scatter 100000; experts 2: 200000; dp 8: 2 x 7/8 of
+	 * 800000; dp of one expert 4: 3/4 of 400000.
+	 */
+	for (uint32_t host = 0; host < 16; host++)
+		CHECK_EQ(few_bytes(&f, host, false),
+			200000 + 100000 + 200000 + 14 * 100000 + 3 * 100000);
+	uint64_t ideal_ps = weft_load_ideal_ps(&f.load, f.topo), took_ps = few_run(&f);
+
+	CHECK(ideal_ps > UINT64_C(7200) * 1000); /* it computes so long */
+	CHECK(took_ps >= ideal_ps && took_ps < 2 * ideal_ps);
+	few_close(&f);
+}
+
+TEST(simai_add__can_be_cut_and_repeated)
+{
+	struct few f = few_make("permutation,layers=2,steps=3");
+
+	REQUIRE(few_read(&f, "workload.txt",
+		HEAD "3\na -1 1000 NONE 0 2000 NONE 0 500 NONE 0 100\n"
+		     "b -1 1000 NONE 0 2000 NONE 0 500 NONE 0 100\n"
+		     "c -1 9000 NONE 0 9000 NONE 0 9000 NONE 0 100\n"));
+	CHECK_EQ(f.load.jobs[0].n_steps, 3);
+	CHECK_EQ(weft_load_ideal_ps(&f.load, f.topo), 3 * UINT64_C(7200) * 1000);
+	few_close(&f);
+}
+
+TEST(simai_add__says_file_and_line)
+{
+	few_refuse("w.txt", "", "w.txt:1: an empty file");
+	few_refuse("w.txt", "hello\n",
+		"w.txt:1: \"hello\", wanted is SimAI's HYBRID_TRANSFORMER_FWD_IN_BCKWD and the "
+		"like");
+	few_refuse("w.txt", "HYBRID all_gpus: 32\n2\n",
+		"w.txt:1: 32 GPUs, and 16 hosts to put them on");
+	few_refuse("w.txt", "HYBRID all_gpus: 16 model_parallel_NPU_group: 3\n2\n",
+		"w.txt:1: 16 GPUs do not divide into tp 3 x pp 1 x ep 1");
+	few_refuse("w.txt", HEAD "2\na -1 1 NONE 0\n", "w.txt:3: 5 words, a layer has 12");
+	few_refuse("w.txt", HEAD "2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
+		"w.txt:3: 1 layers, the file says 2");
+	few_refuse("w.txt", HEAD "1\na -1 1 ALLSEND 0 1 NONE 0 1 NONE 0 1\n",
+		"w.txt:3: \"ALLSEND\", wanted is NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or"
+		" ALLTOALL, and maybe _EP or _DP_EP");
+}
