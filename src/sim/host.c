@@ -194,7 +194,7 @@ void host_alarm(struct lane *lane, uint32_t index)
 
 	if (at_ps == WEFT_NEVER)
 		return;
-	if (at_ps < lane->end_ps + sim->window_ps) {
+	if (at_ps < WEFT_MAX(lane->step_end_ps, lane->end_ps + sim->window_ps)) {
 		node_due(lane, index);
 		return;
 	}

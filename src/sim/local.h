@@ -31,6 +31,8 @@ enum {
 	AREAS_MAX = 1024,
 	FETCH_VISITS = 4, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,
+	STEP_WINDOWS_MAX = 16,
+	POD_HOSTS = 512, /* that are taken through a step together: what a cache holds */
 	MAIL_NUMBER_BITS = 20,
 	DEPTH_MAX = 16,                        /* messages that a connection has under way */
 	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
@@ -105,6 +107,17 @@ struct post { /* one lane's mail for one window */
 	uint64_t *bits;
 	uint32_t used; /* chunks */
 	uint32_t used_max;
+};
+
+/*
+ * What goes to hosts and T0s is put down by windows, what goes to T1s by steps, which are a whole
+ * number of windows and no longer than the cables between T0s and T1s.
+ */
+enum clock { CLOCK_WINDOW, CLOCK_STEP, CLOCKS };
+struct mailbox { /* one lane's mail by one clock */
+	struct post *posts; /* ring, by number of the window or step */
+	uint64_t start_ps;  /* of the one that is being run */
+	uint32_t slot;      /* its place in the ring */
 };
 
 struct line { /* what a cable is like, one way */
@@ -182,10 +195,10 @@ struct lane {
 	uint32_t host_first, host_end, t0_first, t0_end, t1_first, t1_end;
 
 	/* the window that is being run */
-	uint64_t window, start_ps, end_ps;
-	struct post *posts; /* ring by window */
-	uint32_t slot;      /* this window's place in it */
-	uint64_t *due;      /* nodes that want to be run in the next window whatever comes */
+	uint64_t window, start_ps, end_ps; /* where T1s are run: all windows of the step */
+	uint64_t step_end_ps;
+	struct mailbox mail_of[CLOCKS];
+	uint64_t *due; /* nodes that want to be run as soon as it is their time, whatever comes */
 	struct weft_frame_pool pool;
 	struct slab_cache cache;
 	uint32_t spare;  /* a slot taken for what the engine may say next */
@@ -278,10 +291,13 @@ struct weft_sim {
 	uint32_t n_switches;
 
 	/* time */
-	uint64_t window_ps, window; /* the window to be run next */
-	uint64_t turns;             /* windows that were run */
+	uint64_t window_ps, window; /* the window to be run next, first of a step */
+	uint32_t windows;           /* of a step */
+	uint32_t first_t1;          /* nodes from here on go by steps */
+	uint64_t clock_ps[CLOCKS];  /* how long a window is, and a step */
+	uint64_t turns;             /* steps that were run */
 	uint64_t until_ps;
-	uint32_t ring; /* windows that mail may be for: this one and those ahead */
+	uint32_t rings[CLOCKS]; /* that mail may be for: those being run and those ahead */
 	bool stop[2];  /* by parity of the turn; set by lane 0 for the turn to come */
 
 	/* nodes */
@@ -332,7 +348,8 @@ struct plan {
 	struct weft_sim_memory memory;
 	struct wiring wiring; /* made with it, dropped by whoever has it */
 	uint64_t window_ps;
-	uint32_t ring;
+	uint32_t windows; /* of a step */
+	uint32_t rings[CLOCKS];
 	uint32_t packets;     /* no more can exist at a time */
 	uint32_t mail_chunks; /* of one lane and window, no more */
 	uint32_t mail_frames; /* of one node and window, no more */
@@ -366,9 +383,16 @@ void mail_collect(struct lane *lane, uint32_t node);
 /* For the node that is run next; its packets will be in the cache by then. */
 void mail_ahead(struct lane *lane, uint32_t node);
 void mail_fetch(const struct lane *lane, uint32_t node); /* a little earlier still */
-void mail_clear(struct lane *lane);          /* of the window that everybody has run */
-uint64_t mail_next(const struct lane *lane); /* the next window that this lane has sent to */
-uint64_t mail_bits(const struct lane *lane, uint32_t word); /* nodes with mail from anybody */
+void mail_clear(struct lane *lane);          /* of the step that everybody has run */
+uint64_t mail_next(const struct lane *lane); /* next window after the step that it has sent to */
+/* Nodes with mail from anybody. */
+uint64_t mail_bits(const struct lane *lane, enum clock clock, uint32_t word);
+/* The lane is in a window; with is_step in all of the step that begins with it. */
+void mail_time(struct lane *lane, uint64_t window, bool is_step);
+static inline enum clock mail_clock(const struct weft_sim *sim, uint32_t node)
+{
+	return node < sim->first_t1 ? CLOCK_WINDOW : CLOCK_STEP;
+}
 static inline uint64_t mail_ps(const struct lane *lane, uint32_t i)
 {
 	return lane->start_ps + (lane->mail.keys[i] >> 32);

@@ -7,6 +7,9 @@
  * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
  * of chunks of 15 frames out of an arena per lane and window that is emptied as a whole.
  *
+ * T1s are further away than hosts: they are run once for all windows of a step, and what goes to
+ * them is put down by steps.
+ *
  * Order is (time, port), the same for any number of threads: no port brings two frames at the same
  * instant.
  *
@@ -30,7 +33,9 @@ static uint32_t new_chunk(struct post *post)
 void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
 {
 	const struct weft_sim *sim = lane->sim;
-	uint64_t ahead = at_ps - lane->start_ps, window_ps = sim->window_ps, windows = 1;
+	enum clock clock = mail_clock(sim, node);
+	const struct mailbox *box = &lane->mail_of[clock];
+	uint64_t ahead = at_ps - box->start_ps, window_ps = sim->clock_ps[clock], windows = 1;
 
 	WEFT_ASSERT(ahead >= window_ps);
 	ahead -= window_ps;
@@ -38,9 +43,9 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 		windows = ahead < 2 * window_ps ? 2 : 1 + ahead / window_ps;
 		ahead -= (windows - 1) * window_ps;
 	}
-	WEFT_ASSERT(windows < sim->ring);
-	uint64_t slot = lane->slot + windows;
-	struct post *post = &lane->posts[slot < sim->ring ? slot : slot - sim->ring];
+	WEFT_ASSERT(windows < sim->rings[clock]);
+	uint64_t slot = box->slot + windows;
+	struct post *post = &box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]];
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
 	struct box *b = &post->boxes[node];
 
@@ -112,7 +117,7 @@ static void sort_long(const struct lane *lane, struct batch *batch, uint32_t n)
 {
 	uint32_t at[STRETCHES_MAX + 1];
 	unsigned bits = WEFT_MIN(64 - weft_clz64(n - 1), (unsigned)STRETCH_BITS_MAX);
-	unsigned shift = 32 + 64 - weft_clz64(lane->sim->window_ps - 1) - bits;
+	unsigned shift = 32 + 64 - weft_clz64(lane->end_ps - lane->start_ps - 1) - bits;
 	uint64_t *keys = batch->keys, *sorted = batch->keys_spare;
 
 	memset(at, 0, ((1u << bits) + 1) * sizeof(at[0]));
@@ -130,10 +135,11 @@ static void sort_long(const struct lane *lane, struct batch *batch, uint32_t n)
 static void collect(const struct lane *lane, struct batch *batch, uint32_t node)
 {
 	const struct weft_sim *sim = lane->sim;
-	uint32_t slot = lane->slot, n = 0;
+	enum clock clock = mail_clock(sim, node);
+	uint32_t slot = lane->mail_of[clock].slot, n = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		n = gather(lane, batch, &sim->lanes[i].posts[slot], node, n);
+		n = gather(lane, batch, &sim->lanes[i].mail_of[clock].posts[slot], node, n);
 	batch->n = n;
 	if (n <= SHORT)
 		sort_short(batch->keys, n);
@@ -163,9 +169,11 @@ void mail_ahead(struct lane *lane, uint32_t node)
 void mail_fetch(const struct lane *lane, uint32_t node)
 {
 	const struct weft_sim *sim = lane->sim;
+	enum clock clock = mail_clock(sim, node);
+	uint32_t slot = lane->mail_of[clock].slot;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
-		const struct post *post = &sim->lanes[i].posts[lane->slot];
+		const struct post *post = &sim->lanes[i].mail_of[clock].posts[slot];
 
 		if (!(post->bits[node / 64] >> node % 64 & 1))
 			continue;
@@ -176,11 +184,24 @@ void mail_fetch(const struct lane *lane, uint32_t node)
 	}
 }
 
-void mail_clear(struct lane *lane)
+void mail_time(struct lane *lane, uint64_t window, bool is_step)
 {
 	const struct weft_sim *sim = lane->sim;
-	struct post *post = &lane->posts[lane->slot];
+	struct mailbox *windows = &lane->mail_of[CLOCK_WINDOW], *steps = &lane->mail_of[CLOCK_STEP];
 
+	lane->window = window;
+	lane->start_ps = windows->start_ps = window * sim->window_ps;
+	lane->end_ps = lane->start_ps + sim->clock_ps[is_step ? CLOCK_STEP : CLOCK_WINDOW];
+	windows->slot = (uint32_t)(window % sim->rings[CLOCK_WINDOW]);
+	if (!is_step)
+		return;
+	lane->step_end_ps = lane->end_ps;
+	steps->start_ps = lane->start_ps;
+	steps->slot = (uint32_t)(window / sim->windows % sim->rings[CLOCK_STEP]);
+}
+
+static void clear(const struct weft_sim *sim, struct post *post)
+{
 	if (!post->used)
 		return;
 	post->used_max = WEFT_MAX(post->used_max, post->used);
@@ -188,22 +209,45 @@ void mail_clear(struct lane *lane)
 	memset(post->bits, 0, WEFT_DIV_UP(sim->shape.nodes, 64u) * sizeof(uint64_t));
 }
 
-uint64_t mail_next(const struct lane *lane)
+static uint64_t first_window(const struct lane *lane)
 {
-	for (uint32_t i = 1; i < lane->sim->ring; i++) {
-		if (lane->posts[(lane->window + i) % lane->sim->ring].used)
-			return lane->window + i;
-	}
-	return WEFT_NEVER;
+	return lane->window / lane->sim->windows * lane->sim->windows;
 }
 
-uint64_t mail_bits(const struct lane *lane, uint32_t word)
+void mail_clear(struct lane *lane)
 {
 	const struct weft_sim *sim = lane->sim;
-	uint32_t slot = lane->slot;
+	uint64_t window = first_window(lane);
+	struct mailbox *windows = &lane->mail_of[CLOCK_WINDOW], *steps = &lane->mail_of[CLOCK_STEP];
+
+	for (uint32_t i = 0; i < sim->windows; i++)
+		clear(sim, &windows->posts[(window + i) % sim->rings[CLOCK_WINDOW]]);
+	clear(sim, &steps->posts[steps->slot]);
+}
+
+uint64_t mail_next(const struct lane *lane)
+{
+	const struct weft_sim *sim = lane->sim;
+	const struct mailbox *windows = &lane->mail_of[CLOCK_WINDOW];
+	const struct mailbox *steps = &lane->mail_of[CLOCK_STEP];
+	uint64_t window = first_window(lane), step = window / sim->windows, next = WEFT_NEVER;
+
+	for (uint32_t i = sim->windows; i < sim->rings[CLOCK_WINDOW] && next == WEFT_NEVER; i++)
+		if (windows->posts[(window + i) % sim->rings[CLOCK_WINDOW]].used)
+			next = window + i;
+	for (uint32_t i = 1; i < sim->rings[CLOCK_STEP]; i++)
+		if (steps->posts[(step + i) % sim->rings[CLOCK_STEP]].used)
+			return WEFT_MIN(next, (step + i) * sim->windows);
+	return next;
+}
+
+uint64_t mail_bits(const struct lane *lane, enum clock clock, uint32_t word)
+{
+	const struct weft_sim *sim = lane->sim;
+	uint32_t slot = lane->mail_of[clock].slot;
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		bits |= sim->lanes[i].posts[slot].bits[word];
+		bits |= sim->lanes[i].mail_of[clock].posts[slot].bits[word];
 	return bits;
 }

@@ -69,25 +69,39 @@ static bool take_batch(struct weft_sim *sim, struct batch *batch, const struct p
 	return batch->keys && batch->keys_spare && batch->frames;
 }
 
-static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
+static bool take_mail(
+	struct weft_sim *sim, struct lane *lane, enum clock clock, const struct plan *plan)
 {
-	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u), ring = sim->ring;
+	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u), ring = sim->rings[clock];
 	struct chunk *chunks = take(sim, ring * plan->mail_chunks, sizeof(*chunks));
 	struct box *boxes = take(sim, ring * sim->shape.nodes, sizeof(*boxes));
-	uint64_t *bits = take(sim, (ring + 2) * words, sizeof(*bits));
+	uint64_t *bits = take(sim, ring * words, sizeof(*bits));
+	struct post *posts = take(sim, ring, sizeof(*posts));
+
+	if (!chunks || !boxes || !bits || !posts)
+		return false;
+	for (uint64_t i = 0; i < ring; i++)
+		posts[i] = (struct post){ .chunks = chunks + i * plan->mail_chunks,
+			.boxes = boxes + i * sim->shape.nodes,
+			.bits = bits + i * words };
+	lane->mail_of[clock].posts = posts;
+	return true;
+}
+
+static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
+{
+	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u);
+	uint64_t *bits = take(sim, 2 * words, sizeof(*bits));
 	uint32_t *lists = take(sim, (uint64_t)WHEEL_LEVELS << WHEEL_BITS, sizeof(*lists));
 	struct weft_frame *frames = take(sim, plan->packets, sizeof(*frames));
 
-	lane->posts = take(sim, ring, sizeof(*lane->posts));
 	lane->visits = take(sim, sim->shape.nodes, sizeof(*lane->visits));
-	if (!chunks || !boxes || !bits || !lists || !frames || !lane->posts || !lane->visits ||
-		!take_batch(sim, &lane->mail, plan) || !take_batch(sim, &lane->ahead, plan))
+	if (!bits || !lists || !frames || !lane->visits ||
+		!take_mail(sim, lane, CLOCK_WINDOW, plan) ||
+		!take_mail(sim, lane, CLOCK_STEP, plan) || !take_batch(sim, &lane->mail, plan) ||
+		!take_batch(sim, &lane->ahead, plan))
 		return false;
-	for (uint64_t i = 0; i < ring; i++)
-		lane->posts[i] = (struct post){ .chunks = chunks + i * plan->mail_chunks,
-			.boxes = boxes + i * sim->shape.nodes,
-			.bits = bits + i * words };
-	lane->due = bits + ring * words;
+	lane->due = bits;
 	lane->acted = lane->due + words;
 	lane->sim = sim;
 	lane->frames_max = plan->mail_frames;
@@ -448,7 +462,12 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	for (uint32_t i = 0; i < n; i++)
 		sim->n_waits += flows[i].n_after;
 	sim->window_ps = plan.window_ps;
-	sim->ring = plan.ring;
+	sim->windows = plan.windows;
+	sim->clock_ps[CLOCK_WINDOW] = plan.window_ps;
+	sim->clock_ps[CLOCK_STEP] = plan.window_ps * plan.windows;
+	sim->rings[CLOCK_WINDOW] = plan.rings[CLOCK_WINDOW];
+	sim->rings[CLOCK_STEP] = plan.rings[CLOCK_STEP];
+	sim->first_t1 = sim->shape.hosts + sim->shape.planes * sim->shape.t0s;
 	sim->ports_max = plan.ports_max;
 	sim->switch_bytes[0] = plan.switch_bytes[0];
 	sim->switch_bytes[1] = plan.switch_bytes[1];
@@ -471,13 +490,13 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	collect_sids(sim);
 	flow_sort(sim);
 	place_blocks(sim);
-	sim->window = WEFT_SIM_START_PS / sim->window_ps;
+	sim->window = WEFT_SIM_START_PS / sim->window_ps / sim->windows * sim->windows;
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
 		struct lane *lane = &sim->lanes[i];
 
 		lane->window = lane->wheel.window = sim->window;
-		lane->slot = (uint32_t)(sim->window % sim->ring);
-		lane->start_ps = lane->end_ps = sim->window * sim->window_ps;
+		mail_time(lane, sim->window, true);
+		lane->end_ps = lane->step_end_ps = lane->start_ps;
 	}
 	lanes_run(sim, open_own);
 	lanes_run(sim, connect_own);

@@ -130,6 +130,7 @@ void plan_switch(const struct weft_sim_config *config, uint32_t node, struct wef
 
 struct spread {
 	uint64_t shortest_ps, longest_ps; /* of a frame, from one node to the next */
+	uint64_t core_ps;                 /* the shortest between a T0 and a T1 */
 	uint64_t bps_max;
 	uint32_t kinds;
 };
@@ -138,19 +139,25 @@ static struct spread look_at_links(const struct weft_topo *topo, const uint64_t 
 {
 	const struct weft_topo_shape *s = weft_topo_shape(topo);
 	uint32_t full = s->mtu_bytes + WEFT_FRAME_ETHER_BYTES;
-	struct spread spread = { .shortest_ps = UINT64_MAX, .bps_max = rates[1] };
+	struct spread spread = {
+		.shortest_ps = UINT64_MAX, .core_ps = UINT64_MAX, .bps_max = rates[1]
+	};
 	struct weft_link last = { 0 };
 
 	for (uint32_t i = 0; i < s->links; i++) {
 		struct weft_link l = weft_topo_link(topo, i);
 
-		if (!l.cabled || (l.bps == last.bps && l.delay_ns == last.delay_ns))
+		if (!l.cabled || (l.bps == last.bps && l.delay_ns == last.delay_ns &&
+					 (l.node[0] < s->hosts) == (last.node[0] < s->hosts)))
 			continue;
 		uint64_t fast = WEFT_MAX(l.bps, rates[1]), slow = WEFT_MIN(l.bps, rates[0]);
 		uint64_t delay_ps = (uint64_t)l.delay_ns * 1000;
 
-		spread.shortest_ps =
-			WEFT_MIN(spread.shortest_ps, delay_ps + line_ps(fast, ACK_BYTES));
+		uint64_t quick_ps = delay_ps + line_ps(fast, ACK_BYTES);
+
+		spread.shortest_ps = WEFT_MIN(spread.shortest_ps, quick_ps);
+		if (l.node[0] >= s->hosts)
+			spread.core_ps = WEFT_MIN(spread.core_ps, quick_ps);
 		spread.longest_ps = WEFT_MAX(spread.longest_ps, delay_ps + line_ps(slow, full));
 		spread.bps_max = WEFT_MAX(spread.bps_max, l.bps);
 		spread.kinds++;
@@ -177,9 +184,19 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 			s->name, (unsigned)(spread.shortest_ps / 1000),
 			(unsigned)(spread.longest_ps / 1000), RING_MAX - 1u);
 	}
-	plan->ring = (uint32_t)ahead + 1;
+	uint64_t windows = WEFT_MIN(spread.core_ps / plan->window_ps, (uint64_t)STEP_WINDOWS_MAX);
+
+	/* Without T1s there is nothing to wait for. */
+	plan->windows = spread.core_ps == UINT64_MAX ? 1 : (uint32_t)windows;
+	while (plan->windows > 1 && (plan->window_ps * plan->windows) >> 31)
+		plan->windows--;
+	/* A T1 puts down what leaves at the end of a step when that is at its beginning. */
+	plan->rings[CLOCK_WINDOW] = (uint32_t)ahead + plan->windows + 1;
+	plan->rings[CLOCK_STEP] =
+		(uint32_t)(spread.longest_ps / (plan->window_ps * plan->windows)) + 3;
 	plan->n_lines = 2 * spread.kinds + 2;
-	uint64_t a_port = plan->window_ps / line_ps(spread.bps_max, ACK_BYTES) + 2;
+	uint64_t a_port =
+		plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
 	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
 
 	plan->ports_max = WEFT_MAX(ports, s->planes);
@@ -264,7 +281,8 @@ static void plan_memory(
 		(uint64_t)config->n_edges * (sizeof(struct weft_sim_edge) + sizeof(struct waits)) +
 		(uint64_t)plan->wiring.n_conns *
 			(sizeof(struct conn) + 2 * (sizeof(struct flow_end) + 4)) +
-		(uint64_t)config->threads * plan->ring * s->nodes * (sizeof(struct box) + 1);
+		(uint64_t)config->threads * plan->rings[CLOCK_WINDOW] * s->nodes *
+			(sizeof(struct box) + 1);
 	/* What usually exists at a time: bandwidth x delay, where congestion control allows half as
 	 * much again; a chunk in two is half empty.
 	 */

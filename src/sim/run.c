@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run - windows of time, one after the other, by all lanes at once.
+ * run - steps of time, one after the other, by all lanes at once.
  *
- * In a window a lane runs those of its nodes that have mail or want to be run; what they send is
- * for later windows, so order among nodes does not matter and lanes need not talk.  Then all meet
- * once, with the next window in which each has something to do; the least of these is run next, so
- * that time in which nothing happens costs nothing.  What a lane tells the others it writes in two
- * places by turns: nobody writes what somebody may still be reading.
+ * A step is as long as a frame takes from a T0 to a T1 or back, and a whole number of windows, each
+ * as long as a frame takes from any node to any other.  In a step a lane runs its T1s first, each
+ * through all of it; then its T0s and hosts window by window, those of some pods through all
+ * windows before the next pods.  What a node sends is for a later window, and for a later step
+ * where it crosses between T0 and T1, so order among nodes does not matter and lanes need not
+ * talk.  Then all meet once, with the next window in which each has something to do; the least of
+ * these is in the step to be run next, so that time in which nothing happens costs nothing.  What
+ * a lane tells the others it writes in two places by turns: nobody writes what somebody may still
+ * be reading.
  *
  * No node is run twice in a window and none waits for another within it, which is all there is to
  * being the same for any number of threads (mail.c keeps the order of what arrives).
@@ -18,7 +22,7 @@ static bool is_over(const struct weft_sim *sim, uint32_t done)
 	return sim->n_flows && done == sim->n_flows;
 }
 
-/* ---- one window ---- */
+/* ---- one step ---- */
 
 typedef void run_fn(struct lane *lane, uint32_t node);
 typedef void fetch_fn(const struct lane *lane, uint32_t node, unsigned visits);
@@ -40,23 +44,40 @@ static void run_visits(struct lane *lane, uint32_t n, run_fn *run, fetch_fn *fet
 	}
 }
 
-/* Runs the nodes of [first, end) that have mail or are due. */
-static void run_nodes(struct lane *lane, uint32_t first, uint32_t end, run_fn *run, fetch_fn *fetch)
+/* A host that is due, but not yet: its time comes in a later window of the step. */
+static bool is_early(const struct lane *lane, uint32_t node)
 {
-	uint32_t n = 0;
+	const struct weft_sim *sim = lane->sim;
+	const struct host *host = &sim->hosts[node];
+
+	return node < sim->shape.hosts && sim->windows > 1 &&
+	       WEFT_MIN(host->wake_ps, flow_next_ps(sim, host)) >= lane->end_ps &&
+	       !(lane->acted[node / 64] >> node % 64 & 1);
+}
+
+/* Adds to the visits the nodes of [first, end) that have mail or are due. */
+static uint32_t find_nodes(struct lane *lane, uint32_t first, uint32_t end, uint32_t n)
+{
+	enum clock clock = mail_clock(lane->sim, first);
 
 	for (uint32_t word = first / 64; word <= (end - 1) / 64 && first < end; word++) {
-		uint64_t bits = mail_bits(lane, word) | lane->due[word];
+		uint64_t mail = mail_bits(lane, clock, word), bits = mail | lane->due[word];
 
 		if (word == first / 64)
 			bits &= ~UINT64_C(0) << first % 64;
 		if (word == (end - 1) / 64)
 			bits &= ~UINT64_C(0) >> (63 - (end - 1) % 64);
-		lane->due[word] &= ~bits;
-		for (; bits; bits &= bits - 1)
-			lane->visits[n++] = word * 64 + weft_ctz64(bits);
+		for (; bits; bits &= bits - 1) {
+			uint64_t bit = bits & -bits;
+			uint32_t node = word * 64 + weft_ctz64(bits);
+
+			if (!(mail & bit) && is_early(lane, node))
+				continue;
+			lane->due[word] &= ~bit;
+			lane->visits[n++] = node;
+		}
 	}
-	run_visits(lane, n, run, fetch);
+	return n;
 }
 
 static bool owns(const struct lane *lane, uint32_t node)
@@ -72,54 +93,113 @@ static bool owns(const struct lane *lane, uint32_t node)
 	return n.index >= lane->t1_first && n.index < lane->t1_end;
 }
 
-/* Marks own nodes to which something happens in this window, or unmarks them after it. */
-static uint32_t mark_actions(struct lane *lane, bool is_begin)
+/* The first action, from lane->action on, that is at or after that time. */
+static uint32_t action_at(const struct lane *lane, uint64_t at_ps)
 {
 	const struct weft_sim *sim = lane->sim;
 	uint32_t i = lane->action;
 
-	for (; i < sim->n_actions && sim->actions[i].at_ps < lane->end_ps; i++) {
-		uint32_t node = sim->actions[i].node;
-
-		lane->acted[node / 64] = 0;
-		if (is_begin && owns(lane, node))
-			node_due(lane, node);
-	}
-	for (uint32_t k = lane->action; is_begin && k < i; k++) {
-		uint32_t node = sim->actions[k].node;
-
-		lane->acted[node / 64] |= UINT64_C(1) << node % 64;
-	}
+	while (i < sim->n_actions && sim->actions[i].at_ps < at_ps)
+		i++;
 	return i;
 }
 
-static void run_window(struct lane *lane)
+/* Actions from lane->action until then: their nodes are known, and own ones of [from, to) due. */
+static void expect_actions(struct lane *lane, uint64_t until_ps, uint32_t from, uint32_t to)
 {
-	struct weft_sim *sim = lane->sim;
-	const struct weft_topo_shape *s = &sim->shape;
-	uint32_t host;
+	const struct weft_sim *sim = lane->sim;
+	uint32_t end = action_at(lane, until_ps);
 
-	lane->slot = (uint32_t)(lane->window % sim->ring);
-	lane->start_ps = lane->window * sim->window_ps;
-	lane->end_ps = lane->start_ps + sim->window_ps;
-	(void)mark_actions(lane, true);
-	while ((host = wheel_pop(&lane->wheel, sim->hosts, lane->window)) != NONE)
-		node_due(lane, host);
-	run_nodes(lane, lane->host_first, lane->host_end, host_run, host_fetch);
-	for (uint32_t plane = 0; plane < s->planes; plane++) {
-		uint32_t first = s->hosts + plane * s->t0s;
+	for (uint32_t i = lane->action; i < end; i++) {
+		uint32_t node = sim->actions[i].node;
 
-		run_nodes(lane, first + lane->t0_first, first + lane->t0_end, hop_run, hop_fetch);
+		lane->acted[node / 64] |= UINT64_C(1) << node % 64;
+		if (node >= from && node < to && owns(lane, node))
+			node_due(lane, node);
 	}
-	for (uint32_t plane = 0; plane < s->planes; plane++) {
-		uint32_t first = s->hosts + s->planes * s->t0s + plane * s->t1s;
-
-		run_nodes(lane, first + lane->t1_first, first + lane->t1_end, hop_run, hop_fetch);
-	}
-	lane->action = mark_actions(lane, false);
 }
 
-/* ---- all windows ---- */
+static void forget_actions(struct lane *lane, uint32_t first)
+{
+	const struct weft_sim *sim = lane->sim;
+
+	for (uint32_t i = first; i < lane->action; i++)
+		lane->acted[sim->actions[i].node / 64] = 0;
+}
+
+/* T1s: a whole step at a time. */
+static void run_t1s(struct lane *lane)
+{
+	const struct weft_topo_shape *s = &lane->sim->shape;
+	uint32_t n = 0;
+
+	expect_actions(lane, lane->end_ps, lane->sim->first_t1, s->nodes);
+	for (uint32_t plane = 0; plane < s->planes; plane++) {
+		uint32_t first = lane->sim->first_t1 + plane * s->t1s;
+
+		n = find_nodes(lane, first + lane->t1_first, first + lane->t1_end, n);
+	}
+	run_visits(lane, n, hop_run, hop_fetch);
+}
+
+/* Some T0s of all planes and the hosts below them, for one window. */
+static void run_pods(struct lane *lane, uint32_t first, uint32_t end)
+{
+	const struct weft_topo_shape *s = &lane->sim->shape;
+	uint32_t host_end = end == lane->t0_end ? lane->host_end : end * s->hosts_per_t0, n = 0;
+
+	n = find_nodes(lane, WEFT_MIN(first * s->hosts_per_t0, lane->host_end),
+		WEFT_MIN(host_end, lane->host_end), 0);
+	run_visits(lane, n, host_run, host_fetch);
+	n = 0;
+	for (uint32_t plane = 0; plane < s->planes; plane++) {
+		uint32_t t0s = s->hosts + plane * s->t0s;
+
+		n = find_nodes(lane, t0s + first, t0s + end, n);
+	}
+	run_visits(lane, n, hop_run, hop_fetch);
+}
+
+/*
+ * All windows of a step, a few pods at a time: what their hosts remember stays in the cache from
+ * one window to the next.  Pods meet at T1s only, which is in another step.
+ */
+static void run_t0s_and_hosts(struct lane *lane, uint64_t window)
+{
+	struct weft_sim *sim = lane->sim;
+	uint32_t pods = lane->t0_end - lane->t0_first, first_action = lane->action;
+	uint64_t step_end_ps = lane->step_end_ps;
+
+	if (sim->windows > 1)
+		pods = WEFT_MIN(pods, WEFT_MAX(POD_HOSTS / sim->shape.hosts_per_t0, 1u));
+	for (uint32_t pod = lane->t0_first; pod < lane->t0_end; pod += pods) {
+		lane->action = first_action;
+		for (uint32_t i = 0; i < sim->windows; i++) {
+			mail_time(lane, window + i, false);
+			if (lane->action < sim->n_actions)
+				expect_actions(lane, lane->end_ps, 0, sim->first_t1);
+			run_pods(lane, pod, WEFT_MIN(pod + pods, lane->t0_end));
+			lane->action = action_at(lane, lane->end_ps);
+		}
+	}
+	lane->action = first_action;
+	lane->action = action_at(lane, step_end_ps);
+	forget_actions(lane, first_action);
+}
+
+static void run_step(struct lane *lane, uint64_t window)
+{
+	struct weft_sim *sim = lane->sim;
+	uint32_t host;
+
+	mail_time(lane, window, true);
+	while ((host = wheel_pop(&lane->wheel, sim->hosts, window + sim->windows - 1)) != NONE)
+		node_due(lane, host);
+	run_t1s(lane);
+	run_t0s_and_hosts(lane, window);
+}
+
+/* ---- all steps ---- */
 
 static uint64_t next_window(const struct lane *lane)
 {
@@ -128,7 +208,7 @@ static uint64_t next_window(const struct lane *lane)
 
 	for (uint32_t word = 0; word < WEFT_DIV_UP(sim->shape.nodes, 64u); word++) {
 		if (lane->due[word])
-			return lane->window + 1;
+			return lane->window + 1; /* the last one of the step has been run */
 	}
 	if (lane->action < sim->n_actions)
 		next = WEFT_MIN(next, sim->actions[lane->action].at_ps / sim->window_ps);
@@ -150,6 +230,27 @@ static void tell(struct weft_sim *sim, unsigned turn)
 		sim->stop[!turn] = true;
 }
 
+/*
+ * The step that such a window is in.  A lane may still be emptying this step's boxes while another
+ * is in the next one already: that must not have the same places in the rings.
+ */
+static uint64_t settle_on(const struct weft_sim *sim, uint64_t window, uint64_t next)
+{
+	uint32_t ring = sim->rings[CLOCK_WINDOW], steps = sim->rings[CLOCK_STEP];
+
+	if (next == WEFT_NEVER)
+		return next;
+	next = next / sim->windows * sim->windows;
+	for (; next > window + sim->windows; next -= sim->windows) {
+		uint64_t apart = (next - window) % ring;
+
+		if (apart >= sim->windows && apart <= ring - sim->windows &&
+			(next - window) / sim->windows % steps)
+			break;
+	}
+	return next;
+}
+
 static void run_lane(struct lane *lane)
 {
 	struct weft_sim *sim = lane->sim;
@@ -160,8 +261,7 @@ static void run_lane(struct lane *lane)
 		uint32_t done = 0;
 		unsigned turn = turns++ & 1;
 
-		lane->window = window;
-		run_window(lane);
+		run_step(lane, window);
 		lane->next[turn] = next_window(lane);
 		lane->done[turn] = lane->flows_done;
 		lane->failed[turn] = lane->flows_failed;
@@ -172,12 +272,7 @@ static void run_lane(struct lane *lane)
 			next = WEFT_MIN(next, sim->lanes[i].next[turn]);
 			done += sim->lanes[i].done[turn] + sim->lanes[i].failed[turn];
 		}
-		/*
-		 * A lane may still be emptying this window's box while another is in the next
-		 * window already: that must not have the same place in the ring.
-		 */
-		if (next != WEFT_NEVER && next > window + 1 && !((next - window) % sim->ring))
-			next--;
+		next = settle_on(sim, window, next);
 		if (!lane->index) {
 			sim->window = next;
 			sim->turns++;

@@ -21,14 +21,9 @@ TEST(hop_run__keeps_the_line_rate_and_the_order_of_ports)
 				.bytes = 4238,
 				.in_port = (uint16_t)(4 + i),
 				.hop_limit = 64 });
-	lane->window++;
-	lane->slot = (uint32_t)(lane->window % s.sim->ring);
-	lane->start_ps = lane->window * s.sim->window_ps;
-	lane->end_ps = lane->start_ps + s.sim->window_ps;
+	mail_time(lane, lane->window + 1, false);
 	hop_run(lane, s.sim->shape.hosts);
-	lane->window++;
-	lane->slot = (uint32_t)(lane->window % s.sim->ring);
-	lane->start_ps = lane->window * s.sim->window_ps;
+	mail_time(lane, lane->window + 1, false);
 	mail_collect(lane, 2);
 	CHECK_EQ(lane->mail.n, 3);
 	for (uint32_t i = 0; i < lane->mail.n; i++) {

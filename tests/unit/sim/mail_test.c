@@ -7,17 +7,21 @@ static struct lane *lane_at_start(struct small *s)
 	small_open(s);
 	struct lane *lane = &s->sim->lanes[0];
 
-	lane->end_ps = lane->start_ps + s->sim->window_ps;
+	mail_time(lane, lane->window, true);
+	mail_time(lane, lane->window, false);
 	return lane;
 }
 
 static void go_on(struct lane *lane)
 {
-	mail_clear(lane);
-	lane->window++;
-	lane->slot = (uint32_t)(lane->window % lane->sim->ring);
-	lane->start_ps = lane->window * lane->sim->window_ps;
-	lane->end_ps = lane->start_ps + lane->sim->window_ps;
+	uint64_t next = lane->window + 1;
+	bool is_step = next % lane->sim->windows == 0;
+
+	if (is_step) {
+		mail_clear(lane);
+		mail_time(lane, next, true);
+	}
+	mail_time(lane, next, false);
 }
 
 TEST(mail_post__delivers_in_the_window_of_arrival_only)
@@ -29,10 +33,10 @@ TEST(mail_post__delivers_in_the_window_of_arrival_only)
 	for (uint32_t k = 1; k < 9; k++)
 		mail_post(
 			lane, 5, start_ps + k * window_ps + k, &(struct weft_frame){ .handle = k });
-	CHECK_EQ(mail_next(lane), lane->window + 1);
+	CHECK_EQ(mail_next(lane), lane->window + s.sim->windows); /* after this step */
 	for (uint32_t k = 1; k < 9; k++) {
 		go_on(lane);
-		CHECK_EQ(mail_bits(lane, 0), 1u << 5);
+		CHECK_EQ(mail_bits(lane, CLOCK_WINDOW, 0), 1u << 5);
 		mail_collect(lane, 4);
 		CHECK_EQ(lane->mail.n, 0);
 		mail_collect(lane, 5);
@@ -41,7 +45,29 @@ TEST(mail_post__delivers_in_the_window_of_arrival_only)
 		CHECK_EQ(mail_ps(lane, 0), start_ps + k * window_ps + k);
 	}
 	go_on(lane);
-	CHECK_EQ(mail_bits(lane, 0), 0);
+	CHECK_EQ(mail_bits(lane, CLOCK_WINDOW, 0), 0);
+	CHECK(mail_next(lane) == WEFT_NEVER);
+	small_close(&s);
+}
+
+/* T1s are run once in a step: all that comes in it is theirs then. */
+TEST(mail_post__gathers_a_step_for_t1s)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct lane *lane = lane_at_start(&s);
+	uint32_t node = s.sim->first_t1;
+	uint64_t step_ps = s.sim->clock_ps[CLOCK_STEP], start_ps = lane->start_ps;
+
+	CHECK_EQ(step_ps, s.sim->windows * s.sim->window_ps);
+	for (uint32_t k = 0; k < s.sim->windows; k++)
+		mail_post(lane, node, start_ps + step_ps + k * s.sim->window_ps,
+			&(struct weft_frame){ .handle = k });
+	mail_clear(lane);
+	mail_time(lane, lane->window + s.sim->windows, true);
+	mail_collect(lane, node);
+	REQUIRE(lane->mail.n == s.sim->windows);
+	for (uint32_t k = 0; k < s.sim->windows; k++)
+		CHECK_EQ((uint32_t)mail_frame(lane, k)->handle, k);
 	CHECK(mail_next(lane) == WEFT_NEVER);
 	small_close(&s);
 }

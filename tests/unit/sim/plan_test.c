@@ -92,8 +92,10 @@ TEST(plan_make__takes_the_shortest_link_for_its_window)
 	CHECK(plan_make(&s.config, NULL, 0, (uint64_t[]){ UINT64_MAX, 0 }, &plan, s.error,
 		sizeof(s.error)));
 	CHECK_EQ(plan.window_ps, 100000 + 146 * 80);
-	/* 500 ns and a full frame of 342 ns are up to eight windows ahead. */
-	CHECK_EQ(plan.ring, 9);
+	/* 512 ns between T0s and T1s are four windows; 842 ns eight, after the end of a step. */
+	CHECK_EQ(plan.windows, 4);
+	CHECK_EQ(plan.rings[CLOCK_WINDOW], 13);
+	CHECK_EQ(plan.rings[CLOCK_STEP], 4);
 	wiring_drop(&plan.wiring);
 	/* A fault that makes a link ten times as fast makes the window shorter. */
 	CHECK(plan_make(&s.config, NULL, 0,
