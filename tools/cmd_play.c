@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <weft/net.h>
+#include <weft/report.h>
 
-enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, OPTION_QUIET };
+enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, KEPT_MAX = 16 };
 
 struct play_args {
 	const char *scenario, *on, *json, *svg, *report;
@@ -30,6 +31,8 @@ static const struct argp_option options[] = {
 	{ "seeds", 's', "N[-M]", 0, "instead of those of the file", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
 	{ "json", 'j', "FILE", 0, "write JSON lines, - for standard output", 0 },
+	{ "report", OPTION_REPORT, "FILE", 0, "write a page with all pictures (HTML)", 0 },
+	{ "svg", OPTION_SVG, "FILE", 0, "write the scenario's picture, of the first seed", 0 },
 	{ "dry-run", OPTION_DRY, NULL, 0, "read, say how much memory it needs, and stop", 0 },
 	{ "quiet", 'q', NULL, 0, "print claims that fail, and one line at the end", 0 },
 	{ 0 },
@@ -65,6 +68,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		a->json = arg;
+		return 0;
+	case OPTION_SVG:
+		a->svg = arg;
+		return 0;
+	case OPTION_REPORT:
+		a->report = arg;
 		return 0;
 	case OPTION_DRY:
 		a->dry_run = true;
@@ -119,8 +128,40 @@ struct session {
 	struct weft_play *play;
 	struct term term;
 	FILE *json;
-	uint32_t runs, failed; /* claims that failed, all runs together */
+	uint32_t runs, failed;                   /* claims that failed, all runs together */
+	struct weft_play_result *kept[KEPT_MAX]; /* for the page */
 };
+
+/* The picture that the scenario wants. */
+static bool draw(
+	const struct session *s, const struct weft_play_result *r, char *error, size_t error_bytes)
+{
+	const struct weft_play_head *head = weft_play_head(s->play);
+	const char *kind = head->is_picture_set ? head->picture : weft_report_kind_usual(r);
+	FILE *out = fopen(s->args->svg, "w");
+	bool drawn = out && weft_report_picture(out, kind, r, true);
+
+	if (out && (fclose(out) || !drawn))
+		(void)snprintf(error, error_bytes, "%s: no picture \"%s\" of this run",
+			s->args->svg, kind);
+	else if (!out)
+		(void)snprintf(error, error_bytes, "%s: %s", s->args->svg, strerror(errno));
+	return drawn;
+}
+
+static bool write_page(const struct session *s, char *error, size_t error_bytes)
+{
+	FILE *out = fopen(s->args->report, "w");
+	bool good = out && weft_report_page(out, s->play, s->kept,
+				   s->runs < KEPT_MAX ? s->runs : KEPT_MAX, s->args->on);
+
+	if (!out || fclose(out) || !good) {
+		(void)snprintf(error, error_bytes, "%s: cannot be written: %s", s->args->report,
+			strerror(errno));
+		return false;
+	}
+	return true;
+}
 
 static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_bytes)
 {
@@ -158,12 +199,17 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 				j.line, seed, j.claim, *j.why ? j.why : j.measured);
 		}
 	}
-	s->runs++;
 	bool good = !s->json || play_json_write(s->json, s->play, r, a->on);
 
 	if (!good)
 		(void)snprintf(error, error_bytes, "%s: %s", a->json, strerror(errno));
-	weft_play_result_free(r);
+	if (good && a->svg && !s->runs)
+		good = draw(s, r, error, error_bytes);
+	if (a->report && s->runs < KEPT_MAX)
+		s->kept[s->runs] = r;
+	else
+		weft_play_result_free(r);
+	s->runs++;
 	return good;
 }
 
@@ -177,6 +223,8 @@ static int run_all(struct session *s)
 		if (!run_one(s, seed, error, sizeof(error)))
 			return fail(error);
 	}
+	if (a->report && !write_page(s, error, sizeof(error)))
+		return fail(error);
 	if (a->quiet || s->runs > 1)
 		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: %s\n", a->scenario, n,
 			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s",
@@ -212,6 +260,8 @@ static int work(struct play_args *a)
 		if (s.json && !is_stdout && fclose(s.json))
 			rc = fail("JSON: cannot be written");
 	}
+	for (unsigned i = 0; i < KEPT_MAX; i++)
+		weft_play_result_free(s.kept[i]);
 	weft_play_close(s.play);
 	return rc;
 }

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * page - all pictures of a scenario's runs on one page, claims first.
+ *
+ * What a person wants to know comes in this order: did it hold, how did it look, by how much.  The
+ * script only moves: it shows one seed at a time, and the values under the pointer, which it reads
+ * back from the lines themselves.
+ */
+#include "local.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char head[] =
+	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+	"<style>\n"
+	":root{--bg:#f4f5f8;--card:#fff;--ink:#171b24;--dim:#5d6574;--line:#e6e9ef;--ok:#22845a;"
+	"--bad:#c22f40}\n"
+	"@media(prefers-color-scheme:dark){:root{--bg:#0d1017;--card:#151922;--ink:#f0f2f6;"
+	"--dim:#9aa3b4;--line:#2a3040;--ok:#4cc38a;--bad:#ff6b7a}}\n"
+	"body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,sans-serif}\n"
+	"main{max-width:1180px;margin:0 auto;padding:28px 20px 60px}\n"
+	"h1{font-size:26px;margin:0 0 4px}h2{font-size:17px;margin:28px 0 10px}\n"
+	".dim{color:var(--dim)}.tiles{display:grid;gap:12px;"
+	"grid-template-columns:repeat(auto-fit,minmax(150px,1fr));margin:18px 0}\n"
+	".tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;"
+	"padding:12px 14px}.tile b{display:block;font-size:22px}\n"
+	".grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(480px,1fr))}\n"
+	".card{padding:6px}svg{width:100%;height:auto;display:block}\n"
+	"table{border-collapse:collapse;background:var(--card);border-radius:10px;width:100%}\n"
+	"td,th{padding:6px 12px;text-align:left;border-bottom:1px solid var(--line)}\n"
+	"td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
+	".passed{color:var(--ok)}.failed{color:var(--bad);font-weight:600}.skipped{color:var(--dim)"
+	"}\n"
+	"nav button{font:inherit;padding:4px 14px;border:1px solid var(--line);border-radius:99px;"
+	"background:var(--card);color:var(--ink);cursor:pointer;margin-right:6px}\n"
+	"nav button.on{background:var(--ink);color:var(--bg)}section.run{display:none}\n"
+	"section.run.on{display:block}\n"
+	"#tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--bg);padding:4px "
+	"9px;border-radius:6px;font-size:13px;display:none;white-space:pre}\n"
+	"</style>\n";
+
+static const char script[] =
+	"<div id=\"tip\"></div><script>\n"
+	"const "
+	"runs=[...document.querySelectorAll('section.run')],nav=document.querySelector('nav');\n"
+	"function show(i){runs.forEach((r,k)=>r.classList.toggle('on',k===i));\n"
+	" [...nav.children].forEach((b,k)=>b.classList.toggle('on',k===i));}\n"
+	"runs.forEach((r,i)=>{const "
+	"b=document.createElement('button');b.textContent=r.dataset.name;\n"
+	" b.onclick=()=>show(i);nav.append(b);});if(runs.length<2)nav.style.display='none';show(0);"
+	"\n"
+	"const tip=document.getElementById('tip');\n"
+	"document.addEventListener('mousemove',e=>{\n"
+	" const p=e.target.closest&&e.target.closest('path.l,rect.b');\n"
+	" if(!p){tip.style.display='none';return;}\n"
+	" tip.textContent=p.querySelector('title').textContent;tip.style.display='block';\n"
+	" tip.style.left=e.clientX+14+'px';tip.style.top=e.clientY+10+'px';\n"
+	" });\n"
+	"</script>\n";
+
+/* The colours of plot.c, with the page's own. */
+static const char picture_style[] =
+	"<style>svg .bg{fill:var(--card)}svg text{font:12px system-ui,sans-serif;fill:var(--dim)}\n"
+	"svg .t{font-size:15px;font-weight:600;fill:var(--ink)}svg .g{stroke:var(--line)}\n"
+	"svg .a{stroke:var(--dim);opacity:.6}svg .b{fill:#d03b4b;opacity:.1}\n"
+	"svg .bl{stroke:#d03b4b;opacity:.55}svg .r{stroke:var(--ink);stroke-dasharray:5 "
+	"4;opacity:.6}\n"
+	"svg .l{fill:none;stroke-width:1.8;stroke-linejoin:round}svg .l:hover{stroke-width:3.5}\n"
+	"</style>\n";
+
+static void tile(FILE *out, const char *what, const char *value)
+{
+	(void)fputs("<div class=\"tile\"><b>", out);
+	put_text(out, value);
+	(void)fputs("</b><span class=\"dim\">", out);
+	put_text(out, what);
+	(void)fputs("</span></div>\n", out);
+}
+
+static void put_tiles(FILE *out, const struct weft_play_result *r)
+{
+	double last = (double)weft_play_quantile(r, NULL, 1, 1);
+	char text[64];
+
+	(void)fputs("<div class=\"tiles\">\n", out);
+	(void)snprintf(
+		text, sizeof(text), "%" PRIu32 " of %" PRIu32, r->totals.flows_done, r->n_flows);
+	tile(out, "flows done", text);
+	(void)snprintf(text, sizeof(text), "%.1f us", last / 1e6);
+	tile(out, "slowest flow", text);
+	(void)snprintf(text, sizeof(text), "%.3f", r->ideal_ps ? last / (double)r->ideal_ps : 0);
+	tile(out, "times the ideal", text);
+	(void)snprintf(text, sizeof(text), "%" PRIu64, r->totals.lost);
+	tile(out, "frames lost", text);
+	(void)snprintf(text, sizeof(text), "%" PRIu64, r->totals.trimmed);
+	tile(out, "frames cut", text);
+	(void)snprintf(text, sizeof(text), "%" PRIu64, r->counters.tx_rtx_pkts);
+	tile(out, "packets sent again", text);
+	(void)fputs("</div>\n", out);
+}
+
+static void put_claims(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
+	const char *where)
+{
+	static const char *const verdicts[] = { "failed", "passed", "skipped" };
+	uint32_t n = weft_play_head(play)->n_claims;
+
+	if (!n)
+		return;
+	(void)fputs("<h2>Claims</h2><table><tr><th>claim<th>measured<th></tr>\n", out);
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_play_judgement j;
+
+		weft_play_judge(play, i, r, where, &j);
+		(void)fputs("<tr><td>", out);
+		put_text(out, j.claim);
+		(void)fputs("<td>", out);
+		put_text(out, *j.why ? j.why : j.measured);
+		(void)fprintf(out, "<td class=\"%s\">%s</tr>\n", verdicts[j.verdict],
+			verdicts[j.verdict]);
+	}
+	(void)fputs("</table>\n", out);
+}
+
+static void put_loads(FILE *out, const struct weft_play_result *r)
+{
+	static const struct {
+		uint64_t num, den;
+	} ranks[] = { { 0, 1 }, { 1, 2 }, { 99, 100 }, { 999, 1000 }, { 1, 1 } };
+
+	(void)fputs(
+		"<h2>Flow times, us</h2><table><tr><th>load<th class=\"n\">flows<th class=\"n\">"
+		"fastest<th class=\"n\">P50<th class=\"n\">P99<th class=\"n\">P99.9<th "
+		"class=\"n\">slowest<th class=\"n\">ideal<th class=\"n\">x ideal</tr>\n",
+		out);
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct weft_play_group *group = &r->groups[g];
+		double last = (double)weft_play_quantile(r, group->name, 1, 1);
+
+		(void)fputs("<tr><td>", out);
+		put_text(out, group->name);
+		(void)fprintf(out, "<td class=\"n\">%" PRIu32, group->n);
+		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
+			(void)fprintf(out, "<td class=\"n\">%.2f",
+				(double)weft_play_quantile(
+					r, group->name, ranks[i].num, ranks[i].den) /
+					1e6);
+		(void)fprintf(out, "<td class=\"n\">%.2f<td class=\"n\">%.3f</tr>\n",
+			(double)group->ideal_ps / 1e6,
+			group->ideal_ps ? last / (double)group->ideal_ps : 0);
+	}
+	(void)fputs("</table>\n", out);
+}
+
+static void put_events(FILE *out, const struct weft_play_result *r)
+{
+	if (!r->n_recoveries)
+		return;
+	(void)fputs(
+		"<h2>What broke</h2><table><tr><th>what<th class=\"n\">at us<th class=\"n\">before "
+		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">felt for us</tr>\n",
+		out);
+	for (uint32_t i = 0; i < r->n_recoveries; i++) {
+		const struct weft_play_recovery *v = &r->recoveries[i];
+
+		(void)fputs("<tr><td>", out);
+		put_text(out, r->events[v->event].text);
+		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f<td class=\"n\">%.1f",
+			(double)r->events[v->event].begin_ps / 1e6, v->before * 8 / 1e9,
+			v->lowest * 8 / 1e9);
+		if (v->ps == WEFT_NEVER)
+			(void)fputs("<td class=\"n\">to the end</tr>\n", out);
+		else
+			(void)fprintf(out, "<td class=\"n\">%.1f</tr>\n", (double)v->ps / 1e6);
+	}
+	(void)fputs("</table>\n", out);
+}
+
+static bool put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
+	const char *where)
+{
+	unsigned drawn = 0;
+
+	(void)fprintf(out, "<section class=\"run\" data-name=\"seed %" PRIu64 "\">\n", r->seed);
+	put_tiles(out, r);
+	put_claims(out, play, r, where);
+	(void)fputs("<h2>How it went</h2><div class=\"grid\">\n", out);
+	for (const struct weft_report_kind *k = weft_report_kinds; k->word; k++) {
+		(void)fputs("<div class=\"card\">", out);
+		drawn += weft_report_picture(out, k->word, r, false);
+		(void)fputs("</div>\n", out);
+	}
+	(void)fputs("</div>\n", out);
+	put_events(out, r);
+	put_loads(out, r);
+	(void)fprintf(out,
+		"<p class=\"dim\">digest %016" PRIx64 ", %.2f us simulated, %" PRIu64
+		" packet-hops</p></section>\n",
+		r->totals.digest, (double)r->totals.now_ps / 1e6, r->totals.packet_hops);
+	return drawn;
+}
+
+bool weft_report_page(FILE *out, const struct weft_play *play,
+	struct weft_play_result *const results[], unsigned n, const char *where)
+{
+	const struct weft_play_head *h = weft_play_head(play);
+	const struct weft_topo_shape *s = weft_topo_shape(weft_play_topo(play));
+	bool good = n > 0;
+
+	(void)fputs(head, out);
+	(void)fputs(picture_style, out);
+	(void)fputs("<title>", out);
+	put_text(out, *h->name ? h->name : h->file);
+	(void)fputs("</title></head><body><main>\n<h1>", out);
+	put_text(out, *h->title ? h->title : *h->name ? h->name : h->file);
+	(void)fputs("</h1>\n<p class=\"dim\">", out);
+	put_text(out, h->tell);
+	(void)fprintf(out,
+		"</p><p class=\"dim\">%" PRIu32 " hosts, %" PRIu32 " planes of %g Gb/s, %" PRIu32
+		" T0s and %" PRIu32 " T1s in each; ",
+		s->hosts, s->planes, (double)s->host_bps / 1e9, s->t0s, s->t1s);
+	put_text(out, h->file);
+	(void)fputs("</p>\n<nav></nav>\n", out);
+	for (unsigned i = 0; i < n; i++)
+		good = put_run(out, play, results[i], where) && good;
+	(void)fputs(script, out);
+	(void)fputs("</main></body></html>\n", out);
+	return good;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * picture - which columns of a result make which picture.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const struct weft_report_kind weft_report_kinds[] = {
+	{ "goodput", "payload that arrives, over time, by load; beside it what arithmetic allows" },
+	{ "fct", "what share of flows is done within how many times the ideal" },
+	{ "queues", "the longest queue per tier, over time" },
+	{ "losses", "frames lost and cut, packets sent again, over time" },
+	{ "paths", "what the first flow sends over each of its paths, over time" },
+	{ "planes", "where frames wait, are cut and get lost: planes over time" },
+	{ NULL, NULL },
+};
+
+const char *weft_report_kind_usual(const struct weft_play_result *r)
+{
+	return r->n_flows >= 16 && !r->n_events ? "fct" : "goodput";
+}
+
+/* Numbers for one picture, freed with it. */
+struct canvas {
+	const struct weft_play_result *result;
+	double *memory[SERIES_MAX + 4];
+	unsigned n;
+	double unit_ps; /* of the time axis */
+	const char *x_name;
+	const double *x;
+};
+
+static double *numbers(struct canvas *c, uint32_t n)
+{
+	WEFT_ASSERT(c->n < WEFT_COUNT(c->memory));
+	double *list = calloc(n ? n : 1, sizeof(*list));
+
+	c->memory[c->n++] = list;
+	return list;
+}
+
+static bool canvas_open(struct canvas *c, const struct weft_play_result *r)
+{
+	double *x;
+
+	*c = (struct canvas){ .result = r, .unit_ps = 1e6, .x_name = "us" };
+	if (r->rows && r->at_ps[r->rows - 1] > UINT64_C(5000000000)) {
+		c->unit_ps = 1e9;
+		c->x_name = "ms";
+	}
+	x = numbers(c, r->rows);
+	for (uint32_t i = 0; x && i < r->rows; i++)
+		x[i] = (double)r->at_ps[i] / c->unit_ps;
+	c->x = x;
+	return x && r->rows;
+}
+
+static void canvas_close(struct canvas *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		free(c->memory[i]);
+}
+
+static void set_time(struct plot *p, const struct canvas *c)
+{
+	const struct weft_play_result *r = c->result;
+
+	p->x_name = c->x_name;
+	p->x_max = c->x[r->rows - 1];
+	for (uint32_t i = 0; i < r->n_events && p->n_bands < BANDS_MAX; i++) {
+		const struct weft_play_event *e = &r->events[i];
+
+		p->bands[p->n_bands++] = (struct band){ .begin = (double)e->begin_ps / c->unit_ps,
+			.end = e->end_ps == WEFT_NEVER ? p->x_max : (double)e->end_ps / c->unit_ps,
+			.text = e->text };
+	}
+}
+
+/* A column, each row times `scale`, or per second of simulated time. */
+static bool add_column(struct plot *p, struct canvas *c, const char *column, const char *name,
+	double scale, bool is_rate)
+{
+	const struct weft_play_result *r = c->result;
+	const struct weft_play_column *from = weft_play_column(r, column);
+
+	if (!from || p->n_series == SERIES_MAX)
+		return true;
+	double *y = numbers(c, r->rows);
+
+	if (!y)
+		return false;
+	for (uint32_t i = 0; i < r->rows; i++) {
+		double ps = (double)(r->at_ps[i] - (i ? r->at_ps[i - 1] : 0));
+
+		y[i] = from->values[i] * scale * (is_rate && ps > 0 ? 1e12 / ps : 1);
+	}
+	p->series[p->n_series] = (struct series){
+		.name = name, .x = c->x, .y = y, .n = r->rows, .colour = (uint8_t)p->n_series
+	};
+	p->n_series++;
+	return true;
+}
+
+static bool draw_goodput(struct plot *p, struct canvas *c)
+{
+	const struct weft_play_result *r = c->result;
+	bool is_large = r->line_bps >= 1e13, good = true;
+	double scale = is_large ? 8e-12 : 8e-9;
+	char name[48];
+
+	p->title = "goodput";
+	p->y_name = is_large ? "Tb/s of payload" : "Gb/s of payload";
+	if (r->n_groups < 2)
+		good = add_column(p, c, "goodput", "all flows", scale, true);
+	for (uint32_t i = 0; i < r->n_groups && r->n_groups > 1 && good; i++) {
+		(void)snprintf(name, sizeof(name), "goodput.%s", r->groups[i].name);
+		good = add_column(p, c, name, r->groups[i].name, scale, true);
+	}
+	if (!p->n_series)
+		good = good && add_column(p, c, "goodput", "all flows", scale, true);
+	p->rules[p->n_rules++] = (struct rule){ r->line_bps * scale / 8, "all receivers' lines" };
+	return good;
+}
+
+static bool draw_queues(struct plot *p, struct canvas *c)
+{
+	p->title = "longest queue";
+	p->y_name = "KB";
+	return add_column(p, c, "queue up", "T0 to T1", 1e-3, false) &&
+	       add_column(p, c, "queue t1", "T1 to T0", 1e-3, false) &&
+	       add_column(p, c, "queue down", "T0 to host", 1e-3, false);
+}
+
+static bool draw_losses(struct plot *p, struct canvas *c)
+{
+	p->title = "lost, cut, sent again";
+	p->y_name = "per sample";
+	p->is_log = true;
+	bool good = add_column(p, c, "lost", "lost", 1, false) &&
+		    add_column(p, c, "trimmed", "trimmed", 1, false) &&
+		    add_column(p, c, "repeated", "sent again", 1, false);
+
+	for (unsigned i = 0; i < p->n_series; i++)
+		p->series[i].is_step = true;
+	return good;
+}
+
+/* Packets per ms of one path; rows are put together, since a path sends one packet now and then. */
+static bool add_path(struct plot *p, struct canvas *c, const struct weft_play_column *from,
+	const double *x, uint32_t bins, uint32_t each)
+{
+	const struct weft_play_result *r = c->result;
+	double *y = numbers(c, bins);
+
+	for (uint32_t b = 0; y && b < bins; b++) {
+		uint64_t begin_ps = b ? r->at_ps[b * each - 1] : 0;
+		uint64_t ps = r->at_ps[(b + 1) * each - 1] - begin_ps;
+
+		for (uint32_t i = b * each; i < (b + 1) * each; i++)
+			y[b] += from->values[i] * 1e9 / (double)(ps ? ps : 1);
+	}
+	if (!y)
+		return false;
+	p->series[p->n_series] = (struct series){ .name = from->name,
+		.x = x,
+		.y = y,
+		.n = bins,
+		.colour = (uint8_t)p->n_series,
+		.is_faint = p->n_series >= 8 };
+	p->n_series++;
+	return true;
+}
+
+static bool draw_paths(struct plot *p, struct canvas *c)
+{
+	const struct weft_play_result *r = c->result;
+	uint32_t each = WEFT_MAX(r->rows / 40, 1u), bins = r->rows / each;
+	double *x = numbers(c, bins);
+	unsigned plane;
+
+	p->title = "paths of the first flow";
+	p->y_name = "packets per ms";
+	for (uint32_t b = 0; x && b < bins; b++)
+		x[b] = c->x[(b + 1) * each - 1];
+	for (uint32_t i = 0; x && i < r->n_columns && p->n_series < SERIES_MAX; i++) {
+		if (sscanf(r->columns[i].name, "ev p%u.", &plane) == 1 &&
+			!add_path(p, c, &r->columns[i], x, bins, each))
+			return false;
+	}
+	return p->n_series && bins;
+}
+
+static int by_value(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static bool draw_fct(struct plot *p, struct canvas *c)
+{
+	const struct weft_play_result *r = c->result;
+
+	p->title = "flows done within";
+	p->x_name = "times the ideal of their load";
+	p->y_name = "share of flows";
+	p->x_min = 1;
+	p->x_max = 1;
+	p->y_max = 1;
+	p->n_bands = 0;
+	for (uint32_t g = 0; g < r->n_groups && p->n_series < 8; g++) {
+		const struct weft_play_group *group = &r->groups[g];
+		double *x = numbers(c, group->n), *y = numbers(c, group->n);
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; x && y && i < group->n; i++) {
+			if (r->flow_ps[group->first + i] && group->ideal_ps)
+				x[n++] = (double)r->flow_ps[group->first + i] /
+					 (double)group->ideal_ps;
+		}
+		if (!n)
+			continue;
+		qsort(x, n, sizeof(*x), by_value);
+		for (uint32_t i = 0; i < n; i++)
+			y[i] = (double)(i + 1) / group->n;
+		p->x_min = WEFT_MIN(p->x_min, x[0]);
+		p->x_max = WEFT_MAX(p->x_max, x[n - 1]);
+		p->series[p->n_series] = (struct series){ .name = group->name,
+			.x = x,
+			.y = y,
+			.n = n,
+			.colour = (uint8_t)p->n_series,
+			.is_step = true };
+		p->n_series++;
+	}
+	p->x_max += (p->x_max - p->x_min) * 0.02 + 0.001;
+	return p->n_series;
+}
+
+static bool draw_planes(FILE *out, struct canvas *c, bool is_standalone)
+{
+	static const char *const what[] = { "dropped", "trimmed", "waiting" };
+	static const char *const names[WEFT_TOPO_PLANES_MAX] = { "p0", "p1", "p2", "p3", "p4", "p5",
+		"p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15" };
+	const struct weft_play_result *r = c->result;
+	struct heat h = { .title = "planes", .x_name = c->x_name, .x = c->x, .columns = r->rows };
+	double most[WEFT_COUNT(what)] = { 0 };
+	unsigned kind = 0;
+	char name[48];
+
+	/* What says most: drops if there are any, then cuts, then what waits. */
+	for (; kind + 1 < WEFT_COUNT(what); kind++) {
+		for (uint32_t p = 0; p < r->planes; p++) {
+			(void)snprintf(name, sizeof(name), "p%u %s", (unsigned)p, what[kind]);
+			const struct weft_play_column *column = weft_play_column(r, name);
+
+			for (uint32_t i = 0; column && i < r->rows; i++)
+				most[kind] = WEFT_MAX(most[kind], column->values[i]);
+		}
+		if (most[kind] > 0)
+			break;
+	}
+	for (uint32_t p = 0; p < r->planes && h.rows < WEFT_COUNT(h.values); p++) {
+		(void)snprintf(name, sizeof(name), "p%u %s", (unsigned)p, what[kind]);
+		const struct weft_play_column *column = weft_play_column(r, name);
+
+		if (!column)
+			return false;
+		h.names[h.rows] = names[p % WEFT_TOPO_PLANES_MAX];
+		h.values[h.rows++] = column->values;
+	}
+	h.title = kind == 0   ? "frames lost in switches, by plane"
+		  : kind == 1 ? "frames cut, by plane"
+			      : "bytes that wait, by plane";
+	h.unit = kind == 2 ? "bytes" : "frames";
+	if (!h.rows)
+		return false;
+	heat_draw(out, &h, is_standalone);
+	return true;
+}
+
+bool weft_report_picture(
+	FILE *out, const char *kind, const struct weft_play_result *r, bool is_standalone)
+{
+	static const struct {
+		const char *word;
+		bool (*draw)(struct plot *plot, struct canvas *canvas);
+	} kinds[] = { { "goodput", draw_goodput }, { "fct", draw_fct }, { "queues", draw_queues },
+		{ "losses", draw_losses }, { "paths", draw_paths } };
+	struct plot *plot = calloc(1, sizeof(*plot));
+	struct canvas c = { 0 };
+	bool good = plot && canvas_open(&c, r), drawn = false;
+
+	if (good && !strcmp(kind, "planes"))
+		drawn = draw_planes(out, &c, is_standalone);
+	for (unsigned i = 0; i < WEFT_COUNT(kinds) && good && !drawn; i++) {
+		if (strcmp(kind, kinds[i].word))
+			continue;
+		set_time(plot, &c);
+		good = kinds[i].draw(plot, &c);
+		if (good)
+			plot_draw(out, plot, is_standalone);
+		drawn = good;
+	}
+	canvas_close(&c);
+	free(plot);
+	return drawn;
+}
