@@ -3,9 +3,9 @@
  * plot - lines over time, and heat, as SVG.
  *
  * Drawn here and not by a script in the page: a picture in a README cannot run one, and so there is
- * one drawing of a thing.  Colours are classes, so that a page can be dark; a file of its own
- * one drawing of a thing.  Colours are classes, so that a page can be dark; a file of its own brings
- * them along.  Coordinates are rounded to a tenth of a pixel: pictures are compared as text.
+ * one drawing of a thing.  Colours are classes, so that a page can be dark; a file of its own has
+ * them with it.  Coordinates are rounded to a tenth of a pixel: pictures are compared as text.
+ */
 #include "local.h"
 
 #include <math.h>
