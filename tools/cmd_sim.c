@@ -125,6 +125,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j':
 		a->json = true;
 		return 0;
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &a->config;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (a->fabric)
 			argp_usage(state);
@@ -308,6 +311,7 @@ static int work(struct job *job, struct sim_args *a)
 	}
 	a->config.topo = job->topo;
 	*r = (struct sim_report){ .load = a->load,
+		.transport = weft_rival_name(a->config.rival.kind),
 		.bytes = a->bytes,
 		.seed = a->config.seed,
 		.threads = a->config.threads,
@@ -329,11 +333,12 @@ static int work(struct job *job, struct sim_args *a)
 
 int cmd_sim(int argc, char **argv)
 {
+	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { options, parse, "FABRIC",
 		"Simulate a load over the fabric of a fabric file, with the engine at every host "
 		"and"
 		" our switch at every switch.",
-		NULL, NULL, NULL };
+		children, NULL, NULL };
 	struct sim_args a = {
 		.load = "permutation", .bytes = 2000000, .until_ps = UINT64_C(100000000000)
 	};

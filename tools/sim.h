@@ -4,6 +4,7 @@
 /* sim - what `weft sim` is made of: quantities and faults as text, and what it says at the end. */
 #include "term.h"
 
+#include <argp.h>
 #include <jansson.h>
 #include <weft/sim.h>
 
@@ -11,6 +12,11 @@
 bool sim_read_time(const char *text, uint64_t *ps);
 bool sim_read_bytes(const char *text, uint64_t *bytes);
 bool sim_read_rate(const char *text, uint64_t *bps);
+
+/* Options about transports; input: struct weft_sim_config. */
+extern const struct argp sim_rival_argp;
+/* What a transport's authors assume of switches. */
+enum weft_discipline sim_discipline_of(enum weft_rival_kind kind);
 
 struct sim_faults {
 	struct weft_sim_fault *list; /* the caller's to free */
@@ -26,6 +32,7 @@ bool sim_fault_read(struct sim_faults *faults, const struct weft_topo *topo, con
 
 struct sim_report {
 	const char *load; /* as the person wrote it */
+	const char *transport;
 	uint64_t bytes, seed;
 	uint32_t threads, n_flows, n_faults;
 	const struct weft_topo_shape *shape;

@@ -9,6 +9,7 @@
 #include "sim.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 uint64_t sim_quantile(const struct sim_report *report, uint64_t num, uint64_t den)
 {
@@ -48,15 +49,21 @@ static void print_times(const struct sim_report *r, const struct term *term)
 	table_print(&table, term);
 }
 
+static bool is_rival(const struct sim_report *r)
+{
+	return r->transport && strcmp(r->transport, "mrc") != 0;
+}
+
 void sim_report_print(const struct sim_report *r, const struct term *term)
 {
 	const struct weft_counters *c = &r->counters;
 	const struct weft_sim_totals *t = &r->totals;
 	char n[6][HUMAN_MAX];
 
-	fprintf(term->out, "%s: %s hosts, %" PRIu32 " plane%s, %s of %" PRIu64 " bytes\n",
+	fprintf(term->out, "%s: %s hosts, %" PRIu32 " plane%s, %s of %" PRIu64 " bytes%s%s\n",
 		r->shape->name, human_count(n[0], r->shape->hosts), r->shape->planes,
-		r->shape->planes == 1 ? "" : "s", r->load, r->bytes);
+		r->shape->planes == 1 ? "" : "s", r->load, r->bytes, is_rival(r) ? " over " : "",
+		is_rival(r) ? r->transport : "");
 	if (r->n)
 		print_times(r, term);
 	fprintf(term->out, "flows      %s of %s done", human_count(n[0], t->flows_done),
@@ -107,14 +114,15 @@ json_t *sim_report_json(const struct sim_report *r)
 		r->run_s, "cpu_s", r->cpu_s, "rss_bytes", (json_int_t)r->rss_bytes,
 		"estimate_bytes", (json_int_t)r->memory.total, "windows", (json_int_t)t->windows);
 
-	return json_pack("{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s,"
-			 " s:o, s:o, s:o, s:o}",
-		"fabric", r->shape->name, "hosts", (json_int_t)r->shape->hosts, "planes",
-		(json_int_t)r->shape->planes, "load", r->load, "bytes", (json_int_t)r->bytes,
-		"seed", (json_int_t)r->seed, "threads", (json_int_t)r->threads, "faults",
-		(json_int_t)r->n_faults, "flows", (json_int_t)r->n_flows, "done",
-		(json_int_t)t->flows_done, "failed", (json_int_t)t->flows_failed, "simulated_us",
-		(double)t->now_ps / 1e6, "slowest_over_ideal",
-		times_ideal(r, sim_quantile(r, 1, 1)), "digest", digest, "fct_us", times, "packets",
-		packets, "engine", engine, "cost", cost);
+	return json_pack(
+		"{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s,"
+		" s:o, s:o, s:o, s:o}",
+		"transport", r->transport ? r->transport : "mrc", "fabric", r->shape->name, "hosts",
+		(json_int_t)r->shape->hosts, "planes", (json_int_t)r->shape->planes, "load",
+		r->load, "bytes", (json_int_t)r->bytes, "seed", (json_int_t)r->seed, "threads",
+		(json_int_t)r->threads, "faults", (json_int_t)r->n_faults, "flows",
+		(json_int_t)r->n_flows, "done", (json_int_t)t->flows_done, "failed",
+		(json_int_t)t->flows_failed, "simulated_us", (double)t->now_ps / 1e6,
+		"slowest_over_ideal", times_ideal(r, sim_quantile(r, 1, 1)), "digest", digest,
+		"fct_us", times, "packets", packets, "engine", engine, "cost", cost);
 }

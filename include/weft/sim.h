@@ -21,6 +21,7 @@
 #include <weft/base.h>
 #include <weft/engine.h>
 #include <weft/fabric.h>
+#include <weft/rival.h>
 #include <weft/topo.h>
 
 #ifdef __cplusplus
@@ -38,9 +39,11 @@ struct weft_sim_config {
 	uint64_t seed;
 	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
 	uint32_t reply_paths;            /* the same for the way back; SACKs and no data go there */
-	enum weft_discipline discipline; /* not LOSSLESS */
+	enum weft_discipline discipline; /* LOSSLESS: for rivals that honour pauses */
 	bool unmarked_last_hop;          /* no ECN on ports to hosts, as the MRC paper has it */
 	const struct weft_cc_ops *cc;
+	struct weft_rival_settings rival; /* .kind: whose transport hosts have; NONE: the engine */
+	uint64_t bgp_detect_ps, bgp_converge_ps; /* rivals: docs/baselines.md */
 	const struct weft_sim_edge *edges; /* lent to _estimate and _open; flows name them */
 	uint32_t n_edges;
 };

@@ -68,7 +68,7 @@ void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_
 const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host)
 {
 	WEFT_ASSERT(host < sim->shape.hosts);
-	return weft_stats(sim->hosts[host].ep);
+	return sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
 }
 
 bool weft_sim_flow_path(

@@ -158,18 +158,25 @@ static void post(struct lane *lane, uint32_t flow, uint64_t now_ps)
 	const struct weft_sim_flow *f = &sim->flows[flow];
 	uint32_t index = sim->wiring.conn_of[flow];
 	struct conn *conn = &sim->wiring.conns[index];
-	struct weft_qp *qp = weft_qp_find(
-		sim->hosts[f->src].ep, sim->wiring.flow_ends[(uint64_t)index << 1].qpn);
+	const struct flow_end *end = &sim->wiring.flow_ends[(uint64_t)index << 1];
 	uint64_t posted_ns = sim->flow_states[flow].begin_ps / 1000;
 	struct weft_work work = { .id = posted_ns << 32 | flow,
 		.len_bytes = f->len_bytes,
 		.rkey = sim->rkeys[f->dst],
 		.imm = flow,
 		.has_imm = sim->wiring.told[flow / 64] >> flow % 64 & 1 };
+	bool is_posted;
 
 	conn->posted++;
+	if (sim->guests) {
+		is_posted = guest_post(lane, conn, end->set, work.id, work.len_bytes, now_ps);
+	} else {
+		struct weft_qp *qp = weft_qp_find(sim->hosts[f->src].ep, end->qpn);
+
+		is_posted = qp && !weft_post_write(qp, &work);
+	}
 	/* No path leads there, or its QP has failed before. */
-	if (!qp || weft_post_write(qp, &work)) {
+	if (!is_posted) {
 		conn->posted--;
 		fail(lane, flow);
 	}
@@ -234,7 +241,8 @@ static void on_received(
 	struct weft_sim *sim, uint32_t host, const struct weft_done *done, uint64_t now_ps)
 {
 	struct flow_state *s = &sim->flow_states[done->imm];
-	struct weft_qp *qp = weft_qp_find(sim->hosts[host].ep, done->qpn);
+	struct weft_qp *qp =
+		sim->guests ? NULL : weft_qp_find(sim->hosts[host].ep, done->qpn);
 
 	WEFT_ASSERT(done->imm < sim->n_flows && sim->flows[done->imm].dst == host);
 	if (qp)

@@ -11,6 +11,26 @@
  */
 #include "local.h"
 
+/* PFC: what the switch wants its neighbours to know; by a short frame that waits for no other. */
+static void tell_pauses(struct lane *lane, struct switch_node *node, uint64_t now_ps)
+{
+	uint32_t port;
+	bool pause;
+
+	while (weft_switch_pause_poll(node->sw, &port, &pause)) {
+		const struct cable *cable = &node->cables[port];
+		const struct line *line = &lane->sim->lines[cable->line];
+		struct weft_frame frame = {
+			.in_port = cable->port, .flags = FRAME_PAUSE, .mark = pause
+		};
+
+		mail_post(lane, cable->node,
+			now_ps + line->delay_ps +
+				((ACK_BYTES + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16),
+			&frame);
+	}
+}
+
 /* Takes what starts at until_ps or before, and puts it on the cable. */
 static void send(struct lane *lane, struct switch_node *node, uint32_t port, uint64_t until_ps)
 {
@@ -28,6 +48,8 @@ static void send(struct lane *lane, struct switch_node *node, uint32_t port, uin
 		mail_post(lane, cable->node,
 			departure.ends_ps + lane->sim->lines[cable->line].delay_ps,
 			&departure.frame);
+		if (WEFT_UNLIKELY(lane->sim->is_lossless))
+			tell_pauses(lane, node, departure.starts_ps);
 	}
 }
 
@@ -48,40 +70,6 @@ static void lose(struct lane *lane, const struct weft_frame *frame)
 {
 	lane->lost++;
 	slab_give(&lane->sim->slab, &lane->cache, (uint32_t)frame->handle);
-}
-
-static void arrive(struct lane *lane, struct switch_node *node, const struct weft_frame *arrived,
-	uint64_t now_ps)
-{
-	struct weft_frame frame = *arrived;
-	uint32_t port;
-
-	if (WEFT_UNLIKELY(node->any_down) &&
-		node->down[frame.in_port / 64] >> frame.in_port % 64 & 1) {
-		lose(lane, arrived);
-		return;
-	}
-	if (WEFT_UNLIKELY(node->any_gray) &&
-		!fault_gray(lane,
-			(uint32_t)(node - lane->sim->switches) + lane->sim->shape.hosts,
-			frame.in_port, &frame)) {
-		lose(lane, arrived);
-		return;
-	}
-	if (WEFT_UNLIKELY(weft_switch_route(node->sw, &frame, &port))) {
-		lose(lane, arrived);
-		return;
-	}
-	bool busy = node->busy[port / 64] >> port % 64 & 1;
-
-	if (busy && node->next_ps[port] <= now_ps) {
-		send(lane, node, port, now_ps);
-		busy = false;
-	}
-	if (WEFT_UNLIKELY(weft_switch_queue(node->sw, &frame, arrived->route, now_ps, port)))
-		lose(lane, arrived);
-	if (!busy)
-		(void)look_ahead(node, port);
 }
 
 /* All ports, until the end of the window.  True: something still waits that will leave. */
@@ -105,10 +93,60 @@ static bool send_all(struct lane *lane, struct switch_node *node, uint64_t until
 	return waits;
 }
 
+/* In a lossless fabric: depths count for the neighbours too, so all ports are brought up to now.
+ * True: it was a pause, and has been heard.
+ */
+static bool hear_pause(struct lane *lane, struct switch_node *node, const struct weft_frame *frame,
+	uint64_t now_ps)
+{
+	(void)send_all(lane, node, now_ps);
+	if (!(frame->flags & FRAME_PAUSE))
+		return false;
+	weft_switch_pause(node->sw, frame->in_port, frame->mark, now_ps);
+	(void)look_ahead(node, frame->in_port);
+	return true;
+}
+
+static void arrive(struct lane *lane, struct switch_node *node, const struct weft_frame *arrived,
+	uint64_t now_ps)
+{
+	struct weft_frame frame = *arrived;
+	uint32_t port;
+
+	if (WEFT_UNLIKELY(lane->sim->is_lossless) && hear_pause(lane, node, &frame, now_ps))
+		return;
+	if (WEFT_UNLIKELY(node->any_down) &&
+		node->down[frame.in_port / 64] >> frame.in_port % 64 & 1) {
+		lose(lane, arrived);
+		return;
+	}
+	if (WEFT_UNLIKELY(node->any_gray) &&
+		!fault_gray(lane, (uint32_t)(node - lane->sim->switches) + lane->sim->shape.hosts,
+			frame.in_port, &frame)) {
+		lose(lane, arrived);
+		return;
+	}
+	if (WEFT_UNLIKELY(weft_switch_route(node->sw, &frame, &port))) {
+		lose(lane, arrived);
+		return;
+	}
+	bool busy = node->busy[port / 64] >> port % 64 & 1;
+
+	if (busy && node->next_ps[port] <= now_ps) {
+		send(lane, node, port, now_ps);
+		busy = false;
+	}
+	if (WEFT_UNLIKELY(weft_switch_queue(node->sw, &frame, arrived->route, now_ps, port)))
+		lose(lane, arrived);
+	if (!busy)
+		(void)look_ahead(node, port);
+	if (WEFT_UNLIKELY(lane->sim->is_lossless))
+		tell_pauses(lane, node, now_ps);
+}
+
 void hop_fetch(const struct lane *lane, uint32_t index, unsigned visits)
 {
-	const struct switch_node *node =
-		&lane->sim->switches[index - lane->sim->shape.hosts];
+	const struct switch_node *node = &lane->sim->switches[index - lane->sim->shape.hosts];
 
 	if (visits == FETCH_VISITS)
 		__builtin_prefetch(node);

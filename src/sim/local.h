@@ -163,6 +163,7 @@ struct gray {
 	uint32_t loss_ppm, corrupt_ppm;
 	struct weft_rng rng;
 };
+#define FRAME_PAUSE 0x40u   /* no packet: stop (mark 1), or go on (mark 0) */
 #define FRAME_CORRUPT 0x80u /* of weft_frame.flags, next to enum weft_frame_flag: ours */
 
 struct wheel {
@@ -211,6 +212,10 @@ struct lane {
 	uint32_t ahead_of;  /* NONE: of none */
 	uint32_t frames_max;
 	uint32_t *visits; /* nodes to be run in this window, one kind at a time */
+
+	/* routes, as rivals see them */
+	uint64_t *dead[2]; /* links: to those that they hang on, to everybody else */
+	uint32_t n_dead, route_change, route_epoch;
 
 	/* results */
 	struct weft_hist messages;
@@ -283,6 +288,22 @@ static inline uint32_t flow_repeats(const struct weft_sim_flow *flow)
 	return flow->repeats ? flow->repeats : 1;
 }
 
+/* ---- guest.c, routes.c: rivals ---- */
+
+struct guest { /* a host's other half, where it has no engine */
+	struct weft_rival *rival;
+	struct lane *lane;
+	uint32_t host, paused; /* ports */
+	uint32_t epoch;        /* of the routes that it knows */
+	struct weft_counters counters; /* in the engine's words, when somebody asks */
+};
+
+struct route_change {
+	uint64_t at_ps;
+	uint32_t link, order;
+	bool is_far, is_down; /* far: to all but those that it hangs on */
+};
+
 struct weft_sim {
 	struct weft_sim_config config;
 	struct weft_topo_shape shape;
@@ -298,6 +319,7 @@ struct weft_sim {
 	uint64_t turns;             /* steps that were run */
 	uint64_t until_ps;
 	uint32_t rings[CLOCKS]; /* that mail may be for: those being run and those ahead */
+	bool is_lossless;
 	bool stop[2];  /* by parity of the turn; set by lane 0 for the turn to come */
 
 	/* nodes */
@@ -324,6 +346,9 @@ struct weft_sim {
 	uint32_t n_waits;
 	uint32_t *rkeys; /* [host] */
 	struct wiring wiring;
+	struct guest *guests; /* NULL: hosts have engines */
+	struct route_change *route_changes;
+	uint32_t n_route_changes;
 	struct action *actions;
 	struct gray *grays;
 	uint32_t n_grays;
@@ -370,6 +395,9 @@ void plan_host(const struct weft_sim_config *config, uint32_t host, const struct
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
 	const struct weft_port_profile profiles[2], struct weft_switch_config *out);
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
+size_t plan_block(const struct weft_sim_config *config, uint32_t host,
+	const struct host_ends *ends); /* bytes of its endpoint */
+uint32_t plan_link_bdp(const struct weft_topo_shape *shape); /* of the longest link, and back */
 uint64_t plan_bdp(const struct weft_topo_shape *shape);     /* of one plane, bytes */
 uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */
 void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t lanes);
@@ -421,6 +449,19 @@ void flow_sort(struct weft_sim *sim); /* what begins, and who waits for whom */
 uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host);
 void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that begins by now */
 void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
+void guest_run(struct lane *lane, uint32_t host);
+void guest_fetch(const struct lane *lane, uint32_t host, unsigned visits);
+void guest_config(const struct weft_sim_config *config, uint32_t host,
+	const struct host_ends *ends, struct weft_rival_config *out);
+/* What a rival counts, as far as the engine has words for it. */
+const struct weft_counters *guest_counters(const struct weft_sim *sim, uint32_t host);
+void guest_open(struct lane *lane, uint32_t host);
+void guest_connect(struct lane *lane, uint32_t host);
+bool guest_post(struct lane *lane, const struct conn *conn, uint32_t number, uint64_t id,
+	uint32_t len_bytes, uint64_t now_ps);
+weft_rival_path_fn routes_path; /* user: struct guest */
+bool routes_make(struct weft_sim *sim, char *error, size_t error_bytes);
+void routes_advance(struct lane *lane); /* to the window that begins */
 void hop_run(struct lane *lane, uint32_t node);
 void hop_fetch(const struct lane *lane, uint32_t node, unsigned visits);
 void fault_host(struct lane *lane, uint32_t host, const struct action *action);
@@ -436,6 +477,7 @@ const struct action *fault_next(const struct lane *lane, uint32_t node, uint32_t
 
 /* ---- open.c, run.c ---- */
 
+void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes); /* zero; NULL: no room */
 uint16_t line_of(struct weft_sim *sim, uint64_t bps, uint32_t delay_ns); /* found, or added */
 void fill_table(const struct weft_sim *sim, uint32_t node); /* a switch's, from the fabric file */
 void lanes_run(struct weft_sim *sim, void (*work)(struct lane *lane)); /* each in its thread */

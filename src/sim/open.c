@@ -13,7 +13,7 @@
 
 /* ---- memory ---- */
 
-static void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes)
+void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes)
 {
 	void *at = sim->n_areas < AREAS_MAX ? memory_reserve(n * bytes) : NULL;
 
@@ -36,9 +36,13 @@ static bool take_nodes(struct weft_sim *sim, const struct plan *plan)
 	sim->t1_sids = take(sim, (uint64_t)s->planes * s->uplinks, sizeof(uint16_t));
 	sim->host_sids = take(sim, (uint64_t)s->planes * s->hosts_per_t0, sizeof(uint16_t));
 	sim->block_of = take(sim, s->hosts, sizeof(*sim->block_of));
+	if (sim->config.rival.kind)
+		sim->guests = take(sim, s->hosts, sizeof(*sim->guests));
 	sim->blocks = take(sim, 1, plan->memory.endpoints);
 	sim->switch_blocks = take(sim, 1,
 		t0s * plan->switch_bytes[0] + (uint64_t)s->planes * s->t1s * plan->switch_bytes[1]);
+	if (sim->config.rival.kind && !sim->guests)
+		return false;
 	return sim->hosts && sim->free_ps && sim->host_lines && sim->switches && sim->lines &&
 	       sim->t0_sids && sim->t1_sids && sim->host_sids && sim->block_of && sim->blocks &&
 	       sim->switch_blocks && slab_open(&sim->slab, plan->packets);
@@ -326,16 +330,20 @@ static void open_host(struct lane *lane, uint32_t index)
 	const struct wiring *w = &sim->wiring;
 	struct weft_config config;
 
-	plan_host(&sim->config, index, &w->of_host[index], &config);
-	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
-	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
-	WEFT_ASSERT(!weft_region_add(host->ep, 0, REGION_BASE, UINT32_MAX, 0,
-		WEFT_ACCESS_REMOTE_WRITE, 99, &sim->rkeys[index]));
 	host->t0 = (uint16_t)(index / sim->shape.hosts_per_t0);
 	host->downlink = (uint16_t)(index % sim->shape.hosts_per_t0);
 	host->ports_up = (uint16_t)((UINT64_C(1) << sim->shape.planes) - 1);
 	host->wake_ps = host->wheel_window = WEFT_NEVER;
 	host->listens = w->of_host[index].listens;
+	if (sim->guests) {
+		guest_open(lane, index);
+		return;
+	}
+	plan_host(&sim->config, index, &w->of_host[index], &config);
+	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
+	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
+	WEFT_ASSERT(!weft_region_add(host->ep, 0, REGION_BASE, UINT32_MAX, 0,
+		WEFT_ACCESS_REMOTE_WRITE, 99, &sim->rkeys[index]));
 	for (uint32_t i = w->ends_of[index]; i < w->ends_of[index + 1]; i++)
 		open_end(sim, w->ends[i]);
 }
@@ -393,6 +401,11 @@ static void connect_own(struct lane *lane)
 	const struct wiring *w = &sim->wiring;
 
 	for (uint32_t host = lane->host_first; host < lane->host_end; host++) {
+		if (sim->guests) {
+			guest_connect(lane, host);
+			host_alarm(lane, host);
+			continue;
+		}
 		for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++)
 			connect_end(sim, w->ends[i]);
 		sim->hosts[host].wake_ps = weft_next_timeout(sim->hosts[host].ep);
@@ -407,11 +420,8 @@ static void place_blocks(struct weft_sim *sim)
 	uint64_t at = 0;
 
 	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
-		struct weft_config config;
-
-		plan_host(&sim->config, host, &sim->wiring.of_host[host], &config);
 		sim->block_of[host] = at;
-		at += weft_endpoint_size(&config);
+		at += plan_block(&sim->config, host, &sim->wiring.of_host[host]);
 	}
 }
 
@@ -421,7 +431,8 @@ static void fill_profiles(struct weft_sim *sim)
 
 	for (unsigned i = 0; i < 2; i++)
 		weft_port_profile_fill(
-			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp, 0);
+			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp,
+			plan_link_bdp(&sim->shape));
 	if (sim->config.unmarked_last_hop)
 		sim->profiles[1].ecn_min_bytes = sim->profiles[1].ecn_max_bytes = 0;
 }
@@ -481,9 +492,11 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	if (config->n_edges)
 		memcpy(sim->edges, config->edges, config->n_edges * sizeof(*config->edges));
 	sim->config.edges = sim->edges;
+	sim->is_lossless = config->discipline == WEFT_DISCIPLINE_LOSSLESS;
 	fill_profiles(sim);
 	lay_cables(sim);
-	if (!fault_expand(sim, faults, n_faults, error, error_bytes)) {
+	if (!fault_expand(sim, faults, n_faults, error, error_bytes) ||
+		(sim->guests && !routes_make(sim, error, error_bytes))) {
 		weft_sim_close(sim);
 		return -1;
 	}

@@ -37,6 +37,14 @@ uint64_t plan_bdp(const struct weft_topo_shape *shape)
 	return shape->core_bps / 8 * shape->base_rtt_ns / 1000000000u;
 }
 
+uint32_t plan_link_bdp(const struct weft_topo_shape *shape)
+{
+	uint64_t host = shape->host_bps / 8 * shape->host_delay_ns;
+	uint64_t core = shape->core_bps / 8 * shape->core_delay_ns;
+
+	return (uint32_t)(2 * WEFT_MAX(host, core) / 1000000000u);
+}
+
 uint32_t plan_payload(const struct weft_topo_shape *shape)
 {
 	uint32_t payload = 4096;
@@ -206,10 +214,31 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 			" allowed are %u",
 			s->name, (unsigned)(a_port * plan->ports_max), 1u << MAIL_NUMBER_BITS);
 	plan->mail_frames = (uint32_t)(a_port * plan->ports_max);
+	if (config->discipline == WEFT_DISCIPLINE_LOSSLESS)
+		plan->mail_frames *= 2; /* a pause for each frame */
 	return true;
 }
 
 /* ---- memory ---- */
+
+static bool judge_rival(const struct weft_sim_config *c, char *error, size_t error_bytes)
+{
+	const struct weft_rival_settings *r = &c->rival;
+	struct weft_rival_config config;
+	struct host_ends ends = { .sends = 1, .receives = 1 };
+
+	if (r->qps > WEFT_RIVAL_QPS_MAX)
+		return plan_fail(error, error_bytes, "qps: %u, allowed is 1 to %u",
+			(unsigned)r->qps, WEFT_RIVAL_QPS_MAX);
+	guest_config(c, 0, &ends, &config);
+	if (weft_rival_size(&config))
+		return true;
+	if (r->dcqcn)
+		return plan_fail(error, error_bytes, "transport: %s has no DCQCN",
+			weft_rival_name(r->kind));
+	return plan_fail(error, error_bytes, "window: %u packets are too many for %s",
+		(unsigned)r->window_pkts, weft_rival_name(r->kind));
+}
 
 static bool judge(const struct weft_sim_config *c, char *error, size_t error_bytes)
 {
@@ -225,9 +254,24 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 		return plan_fail(error, error_bytes,
 			"reply paths: %u, allowed is %u (planes) to %u (paths)",
 			(unsigned)c->reply_paths, (unsigned)s->planes, (unsigned)c->paths);
-	if (c->discipline == WEFT_DISCIPLINE_LOSSLESS)
-		return plan_fail(error, error_bytes, "discipline: lossless is not simulated yet");
-	return true;
+	if (c->discipline == WEFT_DISCIPLINE_LOSSLESS && !c->rival.kind)
+		return plan_fail(error, error_bytes,
+			"discipline: lossless is for rivals: MRC's hosts do not honour pauses");
+	return !c->rival.kind || judge_rival(c, error, error_bytes);
+}
+
+size_t plan_block(
+	const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
+{
+	struct weft_config endpoint;
+	struct weft_rival_config rival;
+
+	if (config->rival.kind) {
+		guest_config(config, host, ends, &rival);
+		return weft_rival_size(&rival);
+	}
+	plan_host(config, host, ends, &endpoint);
+	return weft_endpoint_size(&endpoint);
 }
 
 /* What the endpoints of this wiring take. */
@@ -240,7 +284,8 @@ static void plan_endpoints(
 		struct weft_config endpoint;
 
 		plan_host(config, host, &plan->wiring.of_host[host], &endpoint);
-		plan->memory.endpoints += weft_endpoint_size(&endpoint);
+		plan->memory.endpoints +=
+			plan_block(config, host, &plan->wiring.of_host[host]);
 		*in_flight += endpoint.inflight_pkts;
 	}
 }
@@ -267,6 +312,12 @@ static void plan_memory(
 	/* Beyond what may be in flight come repeats, answers and probes. */
 	uint64_t packets = 4 * in_flight + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
 
+	if (config->rival.kind) {
+		/* No window bounds what RoCE has under way: queues and cables do. */
+		uint64_t port_bytes = 6 * WEFT_MAX(plan_bdp(s), UINT64_C(20000)) + plan_link_bdp(s);
+
+		packets += (2 * ports + (uint64_t)s->hosts * s->planes) * port_bytes / ACK_BYTES;
+	}
 	plan->packets = (uint32_t)WEFT_MIN(packets, UINT64_C(0xfffff000));
 	plan->mail_chunks = (uint32_t)WEFT_MIN(
 		plan->packets / CHUNK_FRAMES + (uint64_t)s->nodes, UINT64_C(0xfffffff));
@@ -334,7 +385,9 @@ void weft_sim_config_default(struct weft_sim_config *config)
 		.paths = 128,
 		.reply_paths = 16,
 		.discipline = WEFT_DISCIPLINE_TRIM,
-		.cc = &weft_cc_nscc };
+		.cc = &weft_cc_nscc,
+		.bgp_detect_ps = UINT64_C(1000000000000),
+		.bgp_converge_ps = UINT64_C(1000000000000) };
 }
 
 int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],

@@ -71,7 +71,8 @@ void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 
 	*sum = (struct weft_counters){ 0 };
 	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
-		const struct weft_counters *c = weft_stats(sim->hosts[host].ep);
+		const struct weft_counters *c = sim->guests ? guest_counters(sim, host)
+							    : weft_stats(sim->hosts[host].ep);
 		const uint64_t *from = (const uint64_t *)c;
 
 		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
@@ -82,7 +83,8 @@ void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 void weft_sim_check(const struct weft_sim *sim)
 {
 	for (uint32_t host = 0; host < sim->shape.hosts; host++)
-		weft_check(sim->hosts[host].ep);
+		sim->guests ? weft_rival_check(sim->guests[host].rival)
+			    : weft_check(sim->hosts[host].ep);
 	for (uint32_t i = 0; i < sim->shape.nodes - sim->shape.hosts; i++)
 		weft_switch_check(sim->switches[i].sw);
 }

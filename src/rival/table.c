@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * table - the kinds, as what they do.
+ *
+ * They differ in seven yes-or-no questions and share the rest, so that a difference in results has
+ * a name.  A table of functions, as congestion control has, would hide that ROCE and STRIPE are one
+ * transport with another rule for paths.
+ *
+ * Timeouts: ROCE's is 4.096 us x 2^7 of the InfiniBand specification, a setting for a quick fabric
+ * (NCCL's default is 2^20: four seconds); IRN's is its paper's RTO_high (RTO_low, for the last
+ * three packets, is send.c's); the others must not fire while packets queue, and lose nothing but
+ * to failures.
+ */
+#include "local.h"
+
+static const struct kind kinds[WEFT_RIVAL_KINDS] = {
+	[WEFT_RIVAL_NONE] = { .name = "mrc" },
+	[WEFT_RIVAL_ROCE] = { .name = "roce",
+		.knows_order = true,
+		.has_rate = true,
+		.rto_us = 524 },
+	[WEFT_RIVAL_ROCE_SR] = { .name = "roce-sr",
+		.is_selective = true,
+		.knows_order = true,
+		.has_rate = true,
+		.rto_us = 320 },
+	[WEFT_RIVAL_STRIPE] = { .name = "stripe",
+		.knows_order = true,
+		.has_rate = true,
+		.is_striped = true,
+		.rto_us = 524 },
+	[WEFT_RIVAL_SPRAY] = { .name = "spray",
+		.is_spray = true,
+		.is_selective = true,
+		.has_window = true,
+		.rto_us = 320 },
+	[WEFT_RIVAL_NDP] = { .name = "ndp",
+		.is_spray = true,
+		.is_selective = true,
+		.is_pulled = true,
+		.rto_us = 320 },
+};
+
+const struct kind *kind_of(enum weft_rival_kind kind)
+{
+	return &kinds[kind];
+}
+
+const char *weft_rival_name(enum weft_rival_kind kind)
+{
+	return (unsigned)kind < WEFT_RIVAL_KINDS ? kinds[kind].name : "?";
+}
+
+bool weft_rival_find(const char *name, enum weft_rival_kind *kind)
+{
+	for (unsigned i = 0; i < WEFT_RIVAL_KINDS; i++) {
+		const char *a = kinds[i].name, *b = name;
+
+		while (*a && *a == *b) {
+			a++;
+			b++;
+		}
+		if (*a == *b) {
+			*kind = (enum weft_rival_kind)i;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "local.h"
+
+TEST(weft_rival_find__finds_what_weft_rival_name_says)
+{
+	enum weft_rival_kind kind = WEFT_RIVAL_KINDS;
+
+	for (unsigned i = 0; i < WEFT_RIVAL_KINDS; i++) {
+		CHECK(weft_rival_find(weft_rival_name((enum weft_rival_kind)i), &kind));
+		CHECK_EQ(kind, i);
+	}
+	CHECK(!weft_rival_find("roc", &kind) && !weft_rival_find("roces", &kind));
+	CHECK(!weft_rival_find("", &kind));
+	CHECK_STR(weft_rival_name(WEFT_RIVAL_KINDS), "?");
+	CHECK_STR(weft_rival_name(WEFT_RIVAL_ROCE_SR), "roce-sr");
+}
+
+/* A kind that spreads packets cannot read a gap as a loss, and one that pulls paces itself. */
+TEST(kind_of__says_nothing_that_excludes_itself)
+{
+	for (unsigned i = WEFT_RIVAL_NONE + 1; i < WEFT_RIVAL_KINDS; i++) {
+		const struct kind *kind = kind_of((enum weft_rival_kind)i);
+
+		CHECK(kind->is_spray != kind->knows_order);
+		CHECK(!kind->is_spray || kind->is_selective);
+		CHECK(kind->is_pulled + kind->has_window + kind->has_rate == 1);
+		CHECK(kind->rto_us > 0);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "sim.h"
+
+static int parse(struct weft_sim_config *config, const char *a, const char *b, const char *c)
+{
+	char text[3][64];
+	char name[] = "sim";
+	char *argv[] = { name, text[0], text[1], text[2], NULL };
+	const char *given[] = { a, b, c };
+	int argc = 1;
+
+	for (unsigned i = 0; i < 3; i++) {
+		(void)snprintf(text[i], sizeof(text[i]), "%s", given[i] ? given[i] : "");
+		argc += given[i] != NULL;
+	}
+	argv[argc] = NULL;
+	weft_sim_config_default(config);
+	return argp_parse(&sim_rival_argp, argc, argv, ARGP_SILENT, NULL, config);
+}
+
+TEST(sim_rival_argp__sets_what_it_is_told)
+{
+	struct weft_sim_config c;
+
+	CHECK(!parse(&c, "--transport=roce", "--qps=4", "--dcqcn"));
+	CHECK_EQ(c.rival.kind, WEFT_RIVAL_ROCE);
+	CHECK_EQ(c.rival.qps, 4);
+	CHECK(c.rival.dcqcn);
+	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_DROP_TAIL);
+	CHECK_EQ(c.bgp_detect_ps, UINT64_C(1000000000000));
+	CHECK(!parse(&c, "--transport=stripe", "--pfc", "--bgp-detect=50ms"));
+	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_LOSSLESS);
+	CHECK_EQ(c.bgp_detect_ps, UINT64_C(50000000000));
+	CHECK(!parse(&c, "--transport=ndp", "--window=30", "--rto=1ms"));
+	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_TRIM);
+	CHECK_EQ(c.rival.window_pkts, 30);
+	CHECK_EQ(c.rival.rto_ps, 1000000000);
+	CHECK(!parse(&c, "--transport=mrc", NULL, NULL));
+	CHECK_EQ(c.rival.kind, WEFT_RIVAL_NONE);
+}
+
+TEST(sim_discipline_of__is_what_each_paper_assumes)
+{
+	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_NONE), WEFT_DISCIPLINE_TRIM);
+	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_NDP), WEFT_DISCIPLINE_TRIM);
+	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_ROCE_SR), WEFT_DISCIPLINE_DROP_TAIL);
+}

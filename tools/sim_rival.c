@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sim_rival - `weft sim --transport ...`: whose transport hosts have, and how it is set.
+ *
+ * What each paper assumes of switches comes with its name: NDP and spraying trim, RoCE drops, or
+ * pauses with --pfc.  --switch after --transport says otherwise.
+ */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	OPTION_TRANSPORT = 512,
+	OPTION_QPS,
+	OPTION_DCQCN,
+	OPTION_PFC,
+	OPTION_WINDOW,
+	OPTION_RTO,
+	OPTION_DETECT,
+	OPTION_CONVERGE,
+};
+
+/* clang-format off */
+static const struct argp_option options[] = {
+	{ NULL, 0, NULL, 0, "What MRC is compared with:", 10 },
+	{ "transport", OPTION_TRANSPORT, "KIND", 0,
+	  "mrc (default), roce, roce-sr, stripe, spray or ndp", 10 },
+	{ "qps", OPTION_QPS, "N", 0, "queue pairs per connection, 1 to 16 (default: 1)", 10 },
+	{ "dcqcn", OPTION_DCQCN, NULL, 0, "congestion control for roce, roce-sr and stripe", 10 },
+	{ "pfc", OPTION_PFC, NULL, 0, "switches pause their neighbours and lose nothing", 10 },
+	{ "window", OPTION_WINDOW, "PACKETS", 0, "in flight per queue pair; ndp: unasked", 10 },
+	{ "rto", OPTION_RTO, "TIME", 0, "until the oldest packet is sent again", 10 },
+	{ "bgp-detect", OPTION_DETECT, "TIME", 0, "until a dead link is seen (default: 1s)", 10 },
+	{ "bgp-converge", OPTION_CONVERGE, "TIME", 0, "until everybody knows (default: 1s)", 10 },
+	{ 0 },
+};
+/* clang-format on */
+
+static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (errno || end == text || *end || *text == '-' || !value || value > UINT32_MAX)
+		argp_error(state, "%s: \"%s\" is not a whole number above 0", name, text);
+	return (uint32_t)value;
+}
+
+static uint64_t read_time(struct argp_state *state, const char *name, const char *text)
+{
+	uint64_t ps;
+
+	if (!sim_read_time(text, &ps))
+		argp_error(state, "%s: \"%s\", wanted is a time, 500us, 1s", name, text);
+	return ps;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct weft_sim_config *config = state->input;
+
+	switch (key) {
+	case OPTION_TRANSPORT:
+		if (!weft_rival_find(arg, &config->rival.kind))
+			argp_error(state,
+				"transport: \"%s\", wanted is mrc, roce, roce-sr, stripe, spray or "
+				"ndp",
+				arg);
+		config->discipline = sim_discipline_of(config->rival.kind);
+		return 0;
+	case OPTION_QPS:
+		config->rival.qps = read_count(state, "qps", arg);
+		return 0;
+	case OPTION_DCQCN:
+		config->rival.dcqcn = true;
+		return 0;
+	case OPTION_PFC:
+		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
+		return 0;
+	case OPTION_WINDOW:
+		config->rival.window_pkts = read_count(state, "window", arg);
+		return 0;
+	case OPTION_RTO:
+		config->rival.rto_ps = read_time(state, "rto", arg);
+		return 0;
+	case OPTION_DETECT:
+		config->bgp_detect_ps = read_time(state, "bgp-detect", arg);
+		return 0;
+	case OPTION_CONVERGE:
+		config->bgp_converge_ps = read_time(state, "bgp-converge", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+enum weft_discipline sim_discipline_of(enum weft_rival_kind kind)
+{
+	bool is_trimming =
+		kind == WEFT_RIVAL_NONE || kind == WEFT_RIVAL_SPRAY || kind == WEFT_RIVAL_NDP;
+
+	return is_trimming ? WEFT_DISCIPLINE_TRIM : WEFT_DISCIPLINE_DROP_TAIL;
+}
+
+const struct argp sim_rival_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
