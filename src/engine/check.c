@@ -45,7 +45,8 @@ static void check_extended(const struct weft_qp *qp)
 		parked += qp->parked[i].valid;
 	for (uint32_t i = 0; i <= ep->rd_mask; i++)
 		parked += ext->in[i].valid;
-	WEFT_ASSERT(parked == qp->parked_imms);
+	WEFT_ASSERT(ext->tails <= TAILS);
+	WEFT_ASSERT(parked + ext->tails == qp->parked_imms);
 	if (qp->state != WEFT_QP_RTS)
 		return;
 	for (uint16_t i = qp->sq_head; i != qp->sq_send; i++)

@@ -80,6 +80,8 @@ size_t weft_poll(struct weft_endpoint *ep, uint32_t index, struct weft_done done
 	struct cq *cq = &ep->cqs[index];
 	size_t n = WEFT_MIN(max, (size_t)(cq->tail - cq->head));
 
+	if (WEFT_UNLIKELY(ep->settle_n))
+		reads_settle(ep); /* bytes before the word that they are there */
 	for (size_t i = 0; i < n; i++)
 		done[i] = cq->ring[cq->head++ & ep->cq_mask];
 	return n;

@@ -69,6 +69,7 @@ static void carve_ext(struct carver *c, const struct weft_config *config, struct
 		.extra = carve(c, config->sq_depth * sizeof(struct work_extra)),
 		.out = carve(c, config->rd_atomic_max * sizeof(struct read_out)),
 		.in = carve(c, config->rd_atomic_max * sizeof(struct read_in)),
+		.tail = carve(c, TAILS * sizeof(struct tail)),
 		.result = carve(c, config->rd_atomic_max * sizeof(uint64_t)),
 	};
 

@@ -40,6 +40,7 @@ static void wipe_ext(struct ext *ext, const struct weft_qp_attr *attr)
 		.extra = ext->extra,
 		.out = ext->out,
 		.in = ext->in,
+		.tail = ext->tail,
 		.result = ext->result,
 		.settling = ext->settling,
 		.qkey = attr->qkey,

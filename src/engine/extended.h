@@ -33,6 +33,14 @@ struct read_in { /* the peer's, until everything before it has been placed */
 	bool valid;
 };
 
+struct tail { /* the last bytes of a write that has overtaken others */
+	uint8_t *to;
+	uint8_t bytes[8];
+	uint32_t psn;
+	uint8_t n;
+};
+enum { TAILS = 64 }; /* per QP */
+
 struct ext {
 	struct weft_qp *qp;      /* EXTENDED or DATAGRAM */
 	struct weft_qp *replies; /* NULL: DATAGRAM */
@@ -40,6 +48,7 @@ struct ext {
 	struct work_extra *extra; /* ring beside sq[] */
 	struct read_out *out;    /* rings of rd_atomic_max */
 	struct read_in *in;
+	struct tail *tail;       /* TAILS of them, in no order */
 	uint64_t *result;        /* beside the last slots of the replies' sq[] */
 	uint32_t qkey, recvq;
 	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
@@ -47,6 +56,7 @@ struct ext {
 	uint16_t rd_tx, rd_rx;
 	uint16_t out_head, out_tail; /* oldest not finished, next number; run freely */
 	uint16_t in_next;        /* number of the peer's next to be executed */
+	uint16_t tails;
 	uint8_t rnr_row, rnr_retry, rnr_timer;
 	bool in_use, settling;   /* settling: stands in ep->settle */
 };
@@ -83,11 +93,17 @@ bool reads_take_request(struct weft_qp *qp, const struct weft_pkt *pkt);
 void reads_begin(struct ext *ext, struct sq_work *work);
 /* The read that this reply is for; NULL: none, or it does not fit. */
 struct read_out *reads_find(struct ext *ext, const struct weft_pkt *pkt);
-void reads_forget_region(struct weft_endpoint *ep, uint32_t rkey);
+void reads_forget_region(struct weft_endpoint *ep, const struct region *region);
 static inline bool reads_outstanding(const struct ext *ext)
 {
 	return ext->out_head != ext->out_tail;
 }
+
+/* tails.c */
+void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
+bool tails_are_due(const struct ext *ext);
+void tails_settle(struct ext *ext);
+void tails_forget(struct ext *ext, const uint8_t *base, uint64_t len_bytes);
 
 /* recvq.c */
 /* The receive of the message that is `ahead` of the next one to end; NULL: none is posted. */

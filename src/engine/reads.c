@@ -187,8 +187,10 @@ void reads_settle(struct weft_endpoint *ep)
 		struct ext *ext = &ep->exts[ep->settle[i]];
 
 		ext->settling = false;
-		if (ext->in_use && ext->replies)
-			settle(ext);
+		if (!ext->in_use || !ext->replies)
+			continue;
+		tails_settle(ext);
+		settle(ext);
 	}
 }
 
@@ -215,9 +217,14 @@ static void forget(struct weft_qp *replies, uint32_t rkey)
 	}
 }
 
-void reads_forget_region(struct weft_endpoint *ep, uint32_t rkey)
+void reads_forget_region(struct weft_endpoint *ep, const struct region *region)
 {
-	for (uint32_t i = 0; i < ep->config.extended_qps; i++)
-		if (ep->exts[i].in_use && ep->exts[i].replies)
-			forget(ep->exts[i].replies, rkey);
+	for (uint32_t i = 0; i < ep->config.extended_qps; i++) {
+		struct ext *ext = &ep->exts[i];
+
+		if (!ext->in_use || !ext->replies)
+			continue;
+		forget(ext->replies, (uint32_t)region->open_to);
+		tails_forget(ext, region->base, region->len_bytes);
+	}
 }

@@ -46,8 +46,8 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 
 	if (!region->in_use || (uint32_t)region->open_to != rkey)
 		return WEFT_ENOENT;
+	reads_forget_region(ep, region);
 	*region = (struct region){ 0 };
-	reads_forget_region(ep, rkey);
 	return 0;
 }
 

@@ -243,10 +243,14 @@ static SLOW void respond_special(struct weft_qp *qp, const struct weft_pkt *pkt,
 {
 	if (is_refused(qp, pkt, to))
 		return;
+	bool last = weft_op_ends_message(pkt->op);
+
 	place->to = to;
 	place->from = pkt->w.data;
 	place->len_bytes = pkt->w.len_bytes;
-	take(qp, pkt, ahead, weft_op_ends_message(pkt->op), now);
+	if (qp->kind == QP_EXTENDED && last && (ahead > 1 || qp->ext->tails))
+		tails_keep(qp, pkt, place);
+	take(qp, pkt, ahead, last, now);
 }
 
 /* All calls from here are tail calls: the common packet saves and restores nothing. */

@@ -196,6 +196,7 @@ void respond_deliver(struct weft_qp *qp, uint8_t port)
 	}
 	const struct read_in *in = &ext->in[ext->in_next & ep->rd_mask];
 
-	if (in->valid && weft_psn_diff(in->psn, qp->rx_cack) <= 0)
+	if ((in->valid && weft_psn_diff(in->psn, qp->rx_cack) <= 0) ||
+	    (ext->tails && tails_are_due(ext)))
 		reads_settle_later(ext);
 }
