@@ -232,9 +232,11 @@ int weft_endpoint_init(struct weft_endpoint **ep, void *block, const struct weft
  * weft_output() or weft_poll(): acknowledgements and completions that depend on them are held
  * back until then.  (Of a write on an EXTENDED QP that has overtaken others, the last bytes are
  * stored by the engine itself, by the next weft_output() or weft_poll(): what a program that spins
- * on them has before its eyes is then whole.)  weft_output() first fires every timer due at now, then fills pkts with
- * what may leave by the ports in the bit mask ports_free; call it by weft_next_timeout(), when a
- * port frees up, after weft_input() and weft_post_*(), and again while it fills the array.
+ * on them has before its eyes is then whole.)
+ *
+ * weft_output() first fires every timer due at now, then fills pkts with what may leave by the
+ * ports in the bit mask ports_free; call it by weft_next_timeout(), when a port frees up, after
+ * weft_input() and weft_post_*(), and again while it fills the array.
  */
 void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now,
 		struct weft_place places[]);

@@ -4,10 +4,10 @@
  *
  * Programs that spin on the end of a buffer (perftest's write latency, rings of credits, flags
  * behind data) rely on what RC gives them without saying so: when the last bytes of a write are
- * there, all bytes of it and of earlier writes are.  With packets placed as they come that is not so.
- * So, on EXTENDED QPs, the last eight bytes of a write that has overtaken others are kept here and
- * stored when everything before them has been placed; that is at the beginning of weft_output() or
- * weft_poll(), since the caller moves what input has placed only after weft_input().
+ * there, all bytes of it and of earlier writes are.  With packets placed as they come that is not
+ * so.  On EXTENDED QPs, then, the last eight bytes of a write that has overtaken others are kept
+ * here and stored when everything before them has been placed; that is at the beginning of
+ * weft_output() or weft_poll(), since the caller moves what input has placed after weft_input().
  *
  * Strict QPs do as MRC does: there, completions are what orders.  Two writes in flight to the same
  * bytes stay unordered in both.  Where more ends wait than there is room for, the rest is placed
