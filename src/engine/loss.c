@@ -5,7 +5,8 @@
  * Witnesses, in order of trust:
  *   NACK     the peer saw the trimmed packet: certain and early
  *   FIFO     a path is one queue; something sent later on it has arrived (one packet of slack)
- *   reorder  something sent reorder_ns later on any path has arrived
+ *   reorder  something sent reorder_ns later on any path has arrived; or something sent later at
+ *            all, and this one is reorder_ns older than a round trip
  *   port     it was under way on a plane that has just gone
  *   timer    nothing was heard for the ACK timeout: certain and late
  * A gap alone is no witness, for spraying reorders by design; and a gap counts only where the
@@ -41,9 +42,12 @@ void loss_learn_reorder(struct weft_qp *qp)
 static void count_cause(struct weft_endpoint *ep, enum loss_cause cause)
 {
 	uint64_t *const counters[] = {
-		[LOSS_FIFO] = &ep->count.lost_fifo,     [LOSS_REORDER] = &ep->count.lost_reorder,
-		[LOSS_TIMER] = &ep->count.lost_timer,   [LOSS_SILENCE] = &ep->count.lost_timer,
-		[LOSS_NACK] = &ep->count.lost_nack,     [LOSS_PORT] = &ep->count.lost_port,
+		[LOSS_FIFO] = &ep->count.lost_fifo,
+		[LOSS_REORDER] = &ep->count.lost_reorder,
+		[LOSS_TIMER] = &ep->count.lost_timer,
+		[LOSS_SILENCE] = &ep->count.lost_timer,
+		[LOSS_NACK] = &ep->count.lost_nack,
+		[LOSS_PORT] = &ep->count.lost_port,
 	};
 	++*counters[cause];
 }
@@ -75,9 +79,22 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 	qp_take_window(qp);
 	if (cause == LOSS_PORT || cause == LOSS_SILENCE)
 		return;
-	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set,
-		   ep->sets[qp->set].path[rec->path].ev, psn, cause);
+	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set, ep->sets[qp->set].path[rec->path].ev,
+		psn, cause);
 	path_on_loss(ep, qp->set, rec->path, rec->sent16, now);
+}
+
+/*
+ * When the window is full nothing newer is sent that could arrive, so age decides (RFC 8985 6.2).
+ * Where nothing has come for as long, caution that false alarms have taught holds up everything.
+ */
+static bool outlived(const struct weft_qp *qp, const struct sent_rec *rec)
+{
+	uint64_t now = qp->ep->now, calm_ns = qp->reorder_ns >> qp->spurious_shift;
+	bool stalled = now - qp->progress_ns > qp->rtt_ns + calm_ns;
+
+	return age16_ns(now, rec->sent16) >
+	       (uint64_t)qp->rtt_ns + (stalled ? calm_ns : qp->reorder_ns);
 }
 
 static bool overtaken(const struct weft_qp *qp, const struct sent_rec *rec, enum loss_cause *cause)
@@ -86,7 +103,7 @@ static bool overtaken(const struct weft_qp *qp, const struct sent_rec *rec, enum
 
 	if (!later16(qp->ep->now, qp->rack_sent16, rec->sent16))
 		return false; /* nothing sent later has arrived */
-	if (behind16 > qp->reorder_ns >> 4) {
+	if (behind16 > qp->reorder_ns >> 4 || outlived(qp, rec)) {
 		*cause = LOSS_REORDER;
 		return true;
 	}
@@ -162,7 +179,7 @@ static void lose_plane(struct weft_qp *qp, uint32_t plane, enum loss_cause cause
 	if (!sent_outstanding(qp))
 		return;
 	for (uint32_t psn0 = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1); page_is_open(qp, psn0);
-	     psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
 		for (uint64_t bits = inflight_bits(qp, psn0); bits; bits &= bits - 1) {
 			uint32_t i = lowest_bit(bits);
 
@@ -173,8 +190,8 @@ static void lose_plane(struct weft_qp *qp, uint32_t plane, enum loss_cause cause
 	qp_make_ready(qp);
 }
 
-void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
-		uint64_t now)
+void loss_plane(
+	struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause, uint64_t now)
 {
 	for (uint32_t i = 0; i < ep->config.qps; i++)
 		if (ep->qps[i].state == WEFT_QP_RTS && ep->qps[i].set == set)
@@ -187,9 +204,8 @@ void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum los
 static uint64_t timeout_ns(const struct weft_qp *qp)
 {
 	uint64_t soonest = WEFT_MAX(3 * (uint64_t)qp->ep->config.base_rtt_ns,
-				    (uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
-	uint32_t doublings =
-		(uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
+		(uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
+	uint32_t doublings = (uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
 	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, 24u);
 
 	/* One sample across a pause of the peer must not set the pace for ever. */
@@ -263,13 +279,12 @@ static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint
 	if (!sent_outstanding(qp))
 		return 0;
 	for (uint32_t psn0 = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1); page_is_open(qp, psn0);
-	     psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
 		for (uint64_t bits = inflight_bits(qp, psn0); bits; bits &= bits - 1) {
 			uint32_t i = lowest_bit(bits);
 			const struct sent_rec *rec = &sent_page_of(qp, psn0)->rec[i];
 			uint64_t age_ns = age16_ns(now, rec->sent16);
-			bool heard = qp->rack_valid &&
-				     later16(now, qp->rack_sent16, rec->sent16);
+			bool heard = qp->rack_valid && later16(now, qp->rack_sent16, rec->sent16);
 
 			if (!(inflight_bits(qp, psn0) >> i & 1))
 				continue; /* gone with its plane a moment ago */
@@ -289,8 +304,7 @@ static void count_timeout(struct weft_qp *qp, uint32_t expired, uint64_t now)
 	qp->timeout_ns = now;
 	count8(&qp->timeouts);
 	qp->ep->count.timeouts++;
-	event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired,
-		   qp->timeouts);
+	event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired, qp->timeouts);
 	if (qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count)
 		qp_fail(qp, WEFT_RETRY_EXCEEDED);
 }
@@ -340,8 +354,8 @@ void loss_keep_clock(struct weft_qp *qp, uint64_t now)
 	uint32_t full = weft_nominal_bytes(qp->ep->config.mtu_bytes);
 
 	if (qp->inflight + full > qp->cwnd && qp->inflight < qp->ep->config.sack_bytes &&
-	    sent_outstanding(qp) && request_has_work(qp) && !qp->probe_out &&
-	    !sent_awaits_answer(qp))
+		sent_outstanding(qp) && request_has_work(qp) && !qp->probe_out &&
+		!sent_awaits_answer(qp))
 		send_probe(qp, now);
 }
 
@@ -355,7 +369,7 @@ static void probe_tail(struct weft_qp *qp, uint64_t now)
 	qp->ep->count.tail_probes++;
 	send_probe(qp, now);
 	event_note(qp->ep, WEFT_EV_TAIL_PROBE, qp->qpn, qp->set, qp->psn_unack, qp->probe_id,
-		   (uint32_t)WEFT_MIN(silent_ns, (uint64_t)UINT32_MAX));
+		(uint32_t)WEFT_MIN(silent_ns, (uint64_t)UINT32_MAX));
 }
 
 void loss_on_timer(struct weft_qp *qp, uint64_t now)

@@ -68,7 +68,7 @@ static uint64_t plane_ready_ns(const struct weft_endpoint *ep, const struct plan
 	uint64_t gap = ep->config.base_rtt_ns;
 	uint64_t tap = ep->config.probe_ns_max / 4;
 
-	if (!plane->active && plane->probed_ns - plane->alive_ns > tap)
+	if (!plane->active && plane->probed_ns > plane->alive_ns + tap)
 		gap = WEFT_MAX(gap, tap);
 	return plane->probed_ns ? plane->probed_ns + gap : 0;
 }

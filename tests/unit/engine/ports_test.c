@@ -114,6 +114,27 @@ TEST(port_up__a_plane_carries_data_only_when_both_ends_and_probes_agree)
 	world_close(&w);
 }
 
+/* After a short outage no plane has been quiet for long: its paths are asked one per round trip. */
+TEST(port_up__all_paths_are_asked_at_once)
+{
+	struct weft_set_info info;
+	struct world w = { 0 };
+
+	setup(&w, 32);
+	busy_until(&w, w.now + 100000);
+	sky.dead_ports = 1u << 3;
+	CHECK_EQ(weft_port_mark(w.end[0], 3, false, w.now), 0);
+	busy_until(&w, w.now + 500000);
+	CHECK_EQ(weft_set_info(w.end[0], w.set[0], &info), 0);
+	CHECK(info.active < 32);
+	sky.dead_ports = 0;
+	CHECK_EQ(weft_port_mark(w.end[0], 3, true, w.now), 0);
+	busy_until(&w, w.now + 2000000); /* three proofs take 1 ms */
+	CHECK_EQ(weft_set_info(w.end[0], w.set[0], &info), 0);
+	CHECK_EQ(info.active, 32);
+	world_close(&w);
+}
+
 TEST(weft_pathset_open__tells_a_new_peer_which_ports_are_down)
 {
 	struct world w = { .check = true, .fault = cables };
