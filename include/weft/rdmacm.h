@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEFT_RDMACM_H
+#define WEFT_RDMACM_H
+/*
+ * rdmacm - librdmacm.so.1: connections by IP address and port, over devices of ours.
+ *
+ *   rdma_connect()  --> TCP to port ^ 0x8000: REQ {GID, QPN, PSN, private data} --> rdma_listen()
+ *   RESPONSE event  <-- REP {GID, QPN, PSN, private data} ----------------------- rdma_accept()
+ *   QP to RTS       --> RTU ----------------------------------------------------> ESTABLISHED
+ *
+ * Its interface is rdma-core's <rdma/rdma_cma.h>.  One message is one struct of fixed size; the
+ * stream also tells that a peer's process has ended.  Ports of RDMA are a space of their own: the
+ * top bit is turned over, so that a program may listen to TCP on the same number (UCX does).
+ *
+ * Threads  Any; one thread of ours waits for all connections of a process.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEFT_RDMACM_PORT_FLIP 0x8000u
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* WEFT_RDMACM_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device - the devices of this host, opened once for all connections of a process.
+ *
+ * An id gets the device whose IPv4 address it is bound to; with any other address, 127.0.0.1 for
+ * one, the first: programs that bind to a loopback address expect a device all the same.
+ */
+#include "local.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES_MAX 16
+#define GID_INDEX 3
+
+static struct ibv_context *contexts[DEVICES_MAX + 1];
+static struct ibv_pd *pds[DEVICES_MAX];
+static int n_contexts = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void open_all(void)
+{
+	int n = 0;
+	struct ibv_device **list = ibv_get_device_list(&n);
+
+	n_contexts = 0;
+	for (int i = 0; list && i < n && n_contexts < DEVICES_MAX; i++) {
+		contexts[n_contexts] = ibv_open_device(list[i]);
+		n_contexts += contexts[n_contexts] != NULL;
+	}
+	if (list)
+		ibv_free_device_list(list);
+}
+
+static int count(void)
+{
+	pthread_mutex_lock(&lock);
+	if (n_contexts < 0)
+		open_all();
+	pthread_mutex_unlock(&lock);
+	return n_contexts;
+}
+
+int device_gid(struct ibv_context *verbs, uint8_t gid[16])
+{
+	union ibv_gid found;
+
+	if (ibv_query_gid(verbs, PORT, GID_INDEX, &found))
+		return -1;
+	memcpy(gid, found.raw, 16);
+	return 0;
+}
+
+struct ibv_context *device_for(const struct sockaddr *address)
+{
+	int n = count();
+	uint8_t gid[16];
+
+	for (int i = 0; i < n && address && address->sa_family == AF_INET; i++) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
+
+		if (!device_gid(contexts[i], gid) && !memcmp(gid + 12, &in->sin_addr, 4))
+			return contexts[i];
+	}
+	if (n)
+		return contexts[0];
+	errno = ENODEV;
+	return NULL;
+}
+
+struct ibv_pd *device_pd(struct ibv_context *verbs)
+{
+	struct ibv_pd *pd = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < n_contexts; i++) {
+		if (contexts[i] != verbs)
+			continue;
+		if (!pds[i])
+			pds[i] = ibv_alloc_pd(verbs);
+		pd = pds[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return pd;
+}
+
+struct ibv_context **rdma_get_devices(int *n)
+{
+	struct ibv_context **list = calloc(DEVICES_MAX + 1, sizeof(*list));
+
+	if (!list)
+		return NULL;
+	int found = count();
+	memcpy(list, contexts, (size_t)found * sizeof(*list));
+	if (n)
+		*n = found;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RDMACM_LOCAL_H
+#define RDMACM_LOCAL_H
+/* What the files of rdmacm share.  cm_lock guards ids, channels and their events. */
+#include <weft/base.h>
+#include <weft/rdmacm.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
+
+#define PRIVATE_BYTES 196
+#define PORT 1
+
+enum message_type { REQUEST = 1, REPLY, READY, REJECTION, PARTING, PARTED };
+
+struct message { /* big endian on the wire */
+	uint32_t magic, qpn, psn, qkey;
+	uint8_t type, private_bytes, responder, initiator;
+	uint8_t retry, rnr_retry, srq, is_datagram;
+	uint8_t gid[16];
+	uint8_t private_data[PRIVATE_BYTES];
+};
+
+enum state {
+	IDLE,
+	BOUND,
+	LISTENING,
+	CONNECTING, /* TCP is on its way */
+	AWAITS_REQUEST,
+	AWAITS_REPLY,
+	ASKED,    /* the program has been told of a request */
+	ANSWERED, /* by a reply, and waits for READY; or has had the reply */
+	TOGETHER,
+	GONE,
+};
+
+struct channel {
+	struct rdma_event_channel rdma; /* fd: read end; one byte per event */
+	int write_fd;
+	struct event *first;
+};
+
+struct id {
+	struct rdma_cm_id rdma;
+	uint64_t serial;
+	struct id *next;
+	struct id *listener; /* of AWAITS_REQUEST and ASKED */
+	enum state state;
+	int fd;
+	bool is_sync;
+	uint32_t given, acknowledged; /* events */
+	struct message local, peer, in;
+	size_t in_bytes;
+	struct ibv_qp_init_attr *qp_init; /* rdma_create_ep's, for requests */
+};
+
+struct event {
+	struct rdma_cm_event rdma;
+	struct event *next;
+	struct id *counted; /* whose acknowledgements count */
+	uint8_t private_data[PRIVATE_BYTES];
+};
+
+extern pthread_mutex_t cm_lock;
+extern pthread_cond_t cm_acked;
+
+static inline struct id *id_of(struct rdma_cm_id *rdma)
+{
+	return (struct id *)(void *)rdma;
+}
+
+static inline int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* ---- channel.c ---- */
+
+/* With cm_lock.  listener: of a request.  from: private data and parameters, or NULL. */
+void event_raise(struct id *id, struct id *listener, enum rdma_cm_event_type type, int status,
+	const struct message *from);
+void event_forget(struct id *id); /* those not yet given out; with cm_lock */
+/* Waits for the event of a synchronous id and keeps it; 0 at once for others. */
+int event_finish(struct id *id);
+
+/* ---- device.c ---- */
+
+/* The device of an address, or the first; NULL with errno: none. */
+struct ibv_context *device_for(const struct sockaddr *address);
+struct ibv_pd *device_pd(struct ibv_context *verbs); /* one for who brings none */
+int device_gid(struct ibv_context *verbs, uint8_t gid[16]);
+
+/* ---- id.c ---- */
+
+struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps);
+void id_free(struct id *id); /* with cm_lock; its descriptor too */
+struct id *id_find(uint64_t serial);
+int id_open_socket(struct id *id, const struct sockaddr *address); /* bound */
+void id_learn_ports(struct id *id);
+
+/* ---- wire.c ---- */
+
+bool wire_watch(struct id *id, uint32_t epoll_events); /* starts the thread */
+void wire_send(struct id *id, enum message_type type);
+void wire_handle(struct id *id, uint32_t epoll_events);
+void wire_hang_up(struct id *id);
+
+/* ---- qp.c ---- */
+
+int qp_to_ready(struct id *id); /* INIT to RTS, with what the peer has said */
+int qp_to_error(struct id *id);
+socklen_t address_bytes(const struct sockaddr *address);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * refuse - what librdmacm exports and is not served: multicast, enhanced connection options, and
+ * rsockets, whose names exist so that programs which are linked with them load.
+ *
+ * Options of an id (type of service, reuse of addresses, the ack timeout) are hints about hardware;
+ * they are taken and have no effect.
+ */
+#include "local.h"
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes)
+{
+	(void)id, (void)level, (void)name, (void)value, (void)bytes;
+	return 0;
+}
+
+int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
+{
+	(void)id, (void)event;
+	return 0;
+}
+
+int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context)
+{
+	(void)id, (void)address, (void)context;
+	return fail(EOPNOTSUPP);
+}
+
+int rdma_join_multicast_ex(
+	struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
+{
+	(void)id, (void)attr, (void)context;
+	return fail(EOPNOTSUPP);
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	(void)id, (void)address;
+	return fail(EOPNOTSUPP);
+}
+
+int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	(void)id, (void)ece;
+	return fail(EOPNOTSUPP);
+}
+
+int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
+{
+	(void)id, (void)ece;
+	return fail(EOPNOTSUPP);
+}
+
+#define RSOCKET(name) \
+	long name(void); \
+	long name(void) \
+	{ \
+		return fail(EOPNOTSUPP); \
+	}
+RSOCKET(raccept)
+RSOCKET(rbind)
+RSOCKET(rclose)
+RSOCKET(rconnect)
+RSOCKET(rfcntl)
+RSOCKET(rgetpeername)
+RSOCKET(rgetsockname)
+RSOCKET(rgetsockopt)
+RSOCKET(riomap)
+RSOCKET(riounmap)
+RSOCKET(riowrite)
+RSOCKET(rlisten)
+RSOCKET(rpoll)
+RSOCKET(rread)
+RSOCKET(rreadv)
+RSOCKET(rrecv)
+RSOCKET(rrecvfrom)
+RSOCKET(rrecvmsg)
+RSOCKET(rselect)
+RSOCKET(rsend)
+RSOCKET(rsendmsg)
+RSOCKET(rsendto)
+RSOCKET(rsetsockopt)
+RSOCKET(rshutdown)
+RSOCKET(rsocket)
+RSOCKET(rwrite)
+RSOCKET(rwritev)

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * wire - the messages of a connection, and the thread that waits for them.
+ *
+ * A message is one struct of fixed size, so a stream is an array of them; a peer that sends
+ * anything else is hung up.  The thread takes one event at a time and looks its id up by number
+ * under the lock: an id that has been destroyed since is simply not found.
+ */
+#include "local.h"
+
+#include <endian.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAGIC 0x57434d31u /* WCM1 */
+#define NO_LISTENER 8     /* IBTA's reason for a rejection: no such service */
+#define CONSUMER 28       /* the program did it */
+
+static int epoll_fd = -1;
+
+static void *wait_for_all(void *unused)
+{
+	struct epoll_event event;
+
+	(void)unused;
+	for (;;) {
+		if (epoll_wait(epoll_fd, &event, 1, -1) != 1)
+			continue;
+		pthread_mutex_lock(&cm_lock);
+		struct id *id = id_find(event.data.u64);
+		if (id)
+			wire_handle(id, event.events);
+		pthread_mutex_unlock(&cm_lock);
+	}
+	return NULL;
+}
+
+static void forget_in_child(void)
+{
+	epoll_fd = -1; /* the thread is the parent's; the child begins anew */
+}
+
+static bool start(void)
+{
+	static bool is_known;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (epoll_fd >= 0)
+		return true;
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		return false;
+	if (!is_known)
+		(void)pthread_atfork(NULL, NULL, forget_in_child);
+	is_known = true;
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	bool ok = !pthread_create(&thread, &attr, wait_for_all, NULL);
+	pthread_attr_destroy(&attr);
+	if (ok)
+		return true;
+	(void)close(epoll_fd);
+	epoll_fd = -1;
+	return false;
+}
+
+bool wire_watch(struct id *id, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u64 = id->serial };
+
+	return start() && (!epoll_ctl(epoll_fd, EPOLL_CTL_ADD, id->fd, &event) ||
+				  (errno == EEXIST &&
+					  !epoll_ctl(epoll_fd, EPOLL_CTL_MOD, id->fd, &event)));
+}
+
+void wire_hang_up(struct id *id)
+{
+	if (id->fd >= 0)
+		(void)close(id->fd); /* which takes it out of the epoll set */
+	id->fd = -1;
+	if (id->state != IDLE)
+		id->state = GONE;
+}
+
+void wire_send(struct id *id, enum message_type type)
+{
+	struct message m = id->local;
+
+	m.type = (uint8_t)type;
+	m.magic = htobe32(MAGIC);
+	m.qpn = htobe32(m.qpn);
+	m.psn = htobe32(m.psn);
+	m.qkey = htobe32(m.qkey);
+	/* Half a dozen of these fit the emptiest socket buffer: it is whole or the peer is gone. */
+	if (id->fd >= 0)
+		(void)!send(id->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- what comes in ---- */
+
+static void accept_one(struct id *listener)
+{
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct id *id =
+		fd < 0 ? NULL
+		       : id_new(listener->rdma.channel, listener->rdma.context, listener->rdma.ps);
+
+	if (!id) {
+		if (fd >= 0)
+			(void)close(fd);
+		return;
+	}
+	id->fd = fd;
+	id->state = AWAITS_REQUEST;
+	id->listener = listener;
+	id_learn_ports(id);
+	if (!wire_watch(id, EPOLLIN))
+		id_free(id);
+}
+
+static void connected(struct id *id)
+{
+	int error = 0;
+	socklen_t bytes = sizeof(error);
+
+	(void)getsockopt(id->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+	if (error) {
+		wire_hang_up(id);
+		event_raise(id, NULL,
+			error == ECONNREFUSED ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_UNREACHABLE,
+			error == ECONNREFUSED ? NO_LISTENER : -error, NULL);
+		return;
+	}
+	id_learn_ports(id);
+	id->state = AWAITS_REPLY;
+	(void)wire_watch(id, EPOLLIN);
+	wire_send(id, REQUEST);
+}
+
+static void lost(struct id *id)
+{
+	enum state was = id->state;
+
+	if (was == AWAITS_REQUEST) {
+		id_free(id);
+		return;
+	}
+	wire_hang_up(id);
+	if (was == TOGETHER)
+		event_raise(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	else if (was == AWAITS_REPLY || (was == ANSWERED && !id->peer.is_datagram))
+		event_raise(id, NULL, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, NULL);
+}
+
+static void requested(struct id *id)
+{
+	struct id *listener = id->listener;
+
+	id->peer = id->in;
+	id->local.is_datagram = id->peer.is_datagram;
+	id->rdma.verbs = listener->rdma.verbs ? listener->rdma.verbs
+					      : device_for(&id->rdma.route.addr.src_addr);
+	id->rdma.port_num = PORT;
+	if (!id->rdma.verbs || device_gid(id->rdma.verbs, id->local.gid)) {
+		id_free(id);
+		return;
+	}
+	memcpy(id->rdma.route.addr.addr.ibaddr.sgid.raw, id->local.gid, 16);
+	memcpy(id->rdma.route.addr.addr.ibaddr.dgid.raw, id->peer.gid, 16);
+	id->state = ASKED;
+	event_raise(id, listener, RDMA_CM_EVENT_CONNECT_REQUEST, 0, &id->peer);
+}
+
+static void replied(struct id *id)
+{
+	id->peer = id->in;
+	memcpy(id->rdma.route.addr.addr.ibaddr.dgid.raw, id->peer.gid, 16);
+	id->state = ANSWERED;
+	event_raise(id, NULL,
+		id->peer.is_datagram ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE,
+		0, &id->peer);
+}
+
+/* One message, in the state in which it makes sense; else the peer is not one of ours. */
+static void received(struct id *id)
+{
+	if (id->in.type == REQUEST && id->state == AWAITS_REQUEST) {
+		requested(id);
+	} else if (id->in.type == REPLY && id->state == AWAITS_REPLY) {
+		replied(id);
+	} else if (id->in.type == READY && id->state == ANSWERED) {
+		id->state = TOGETHER;
+		event_raise(id, NULL, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+	} else if (id->in.type == REJECTION && (id->state == AWAITS_REPLY || id->state == ANSWERED)) {
+		wire_hang_up(id);
+		event_raise(id, NULL, RDMA_CM_EVENT_REJECTED, CONSUMER, &id->in);
+	} else if (id->in.type == PARTING || id->in.type == PARTED) {
+		if (id->in.type == PARTING)
+			wire_send(id, PARTED);
+		if (id->state == TOGETHER || id->state == ANSWERED)
+			event_raise(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+		wire_hang_up(id);
+	} else {
+		lost(id);
+	}
+}
+
+void wire_handle(struct id *id, uint32_t events)
+{
+	if (id->state == LISTENING) {
+		accept_one(id);
+		return;
+	}
+	if (id->state == CONNECTING) {
+		connected(id);
+		return;
+	}
+	(void)events;
+	ssize_t n = recv(id->fd, (char *)&id->in + id->in_bytes, sizeof(id->in) - id->in_bytes, 0);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		lost(id);
+		return;
+	}
+	id->in_bytes += (size_t)n;
+	if (id->in_bytes < sizeof(id->in))
+		return;
+	id->in_bytes = 0;
+	if (be32toh(id->in.magic) != MAGIC || id->in.private_bytes > PRIVATE_BYTES) {
+		lost(id);
+		return;
+	}
+	id->in.qpn = be32toh(id->in.qpn);
+	id->in.psn = be32toh(id->in.psn);
+	id->in.qkey = be32toh(id->in.qkey);
+	received(id);
+}
