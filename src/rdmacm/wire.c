@@ -195,7 +195,8 @@ static void received(struct id *id)
 	} else if (id->in.type == READY && id->state == ANSWERED) {
 		id->state = TOGETHER;
 		event_raise(id, NULL, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
-	} else if (id->in.type == REJECTION && (id->state == AWAITS_REPLY || id->state == ANSWERED)) {
+	} else if (id->in.type == REJECTION &&
+		   (id->state == AWAITS_REPLY || id->state == ANSWERED)) {
 		wire_hang_up(id);
 		event_raise(id, NULL, RDMA_CM_EVENT_REJECTED, CONSUMER, &id->in);
 	} else if (id->in.type == PARTING || id->in.type == PARTED) {

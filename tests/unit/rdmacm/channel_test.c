@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_verbs.h"
+
+#include <fcntl.h>
+
+TEST(rdma_get_cm_event__does_not_block_where_told)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+
+	REQUIRE(channel);
+	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
+	CHECK_EQ(rdma_get_cm_event(channel, &event), -1);
+	CHECK_EQ(errno, EAGAIN);
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_migrate_id__takes_waiting_events_along)
+{
+	struct rdma_event_channel *first = rdma_create_event_channel();
+	struct rdma_event_channel *second = rdma_create_event_channel();
+	struct sockaddr_in to = loopback(9);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(first, &id, NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 0));
+	CHECK(!rdma_migrate_id(id, second));
+	rdma_ack_cm_event(want(second, RDMA_CM_EVENT_ADDR_RESOLVED));
+	fcntl(first->fd, F_SETFL, O_NONBLOCK);
+	CHECK_EQ(rdma_get_cm_event(first, &event), -1); /* a byte, and nothing behind it */
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(first);
+	rdma_destroy_event_channel(second);
+}
+
+TEST(rdma_migrate_id__ends_waiting_in_calls)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in to = loopback(9);
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP));
+	CHECK(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 0));
+	CHECK_EQ(id->event->event, RDMA_CM_EVENT_ADDR_RESOLVED);
+	CHECK(!rdma_migrate_id(id, channel));
+	CHECK(!id->event);
+	CHECK(!rdma_resolve_route(id, 0));
+	rdma_ack_cm_event(want(channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_event_str__has_a_word_for_each)
+{
+	for (int i = 0; i <= RDMA_CM_EVENT_TIMEWAIT_EXIT; i++)
+		CHECK(strstr(rdma_event_str((enum rdma_cm_event_type)i), "RDMA_CM_EVENT_"));
+	CHECK_STR(rdma_event_str((enum rdma_cm_event_type)99), "unknown event");
+}

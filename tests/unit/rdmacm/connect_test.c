@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_verbs.h"
+
+TEST(rdma_accept__brings_both_queue_pairs_together)
+{
+	struct pair p = ask(RDMA_PS_TCP, "hello", true);
+	struct rdma_conn_param param = { .private_data = "there", .private_data_len = 5 };
+
+	CHECK(!rdma_accept(p.passive, &param));
+	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK_EQ(event->param.conn.private_data_len, 5);
+	CHECK_MEM(event->param.conn.private_data, "there", 5);
+	rdma_ack_cm_event(event);
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	const struct fake_qp *one = (struct fake_qp *)p.active->qp;
+	const struct fake_qp *two = (struct fake_qp *)p.passive->qp;
+	CHECK_EQ(one->ibv.state, IBV_QPS_RTS);
+	CHECK_EQ(two->ibv.state, IBV_QPS_RTS);
+	CHECK_EQ(one->attr.dest_qp_num, two->ibv.qp_num);
+	CHECK_EQ(two->attr.dest_qp_num, one->ibv.qp_num);
+	CHECK_EQ(one->attr.sq_psn, two->attr.rq_psn);
+	CHECK_EQ(two->attr.sq_psn, one->attr.rq_psn);
+	CHECK_EQ(one->attr.ah_attr.grh.dgid.raw[15], 1);
+	CHECK(!rdma_disconnect(p.active));
+	CHECK_EQ(one->ibv.state, IBV_QPS_ERR);
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
+	CHECK(!rdma_disconnect(p.passive)); /* as programs answer */
+	end(&p);
+}
+
+TEST(rdma_establish__is_for_who_brings_his_own_queue_pair)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", false);
+	struct rdma_conn_param param = { .qp_num = 88 };
+
+	CHECK_EQ(id_of(p.passive)->peer.qpn, 77);
+	CHECK(!rdma_accept(p.passive, &param));
+	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	CHECK_EQ(event->param.conn.qp_num, 88);
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_establish(p.active));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	end(&p);
+}
+
+TEST(rdma_reject__carries_words)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_reject(p.passive, "no", 2));
+	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_REJECTED);
+	CHECK_EQ(event->status, 28);
+	CHECK_MEM(event->param.conn.private_data, "no", 2);
+	rdma_ack_cm_event(event);
+	end(&p);
+}
+
+TEST(rdma_accept__tells_a_datagram_s_address)
+{
+	struct pair p = ask(RDMA_PS_UDP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK_EQ(event->param.ud.qp_num, p.passive->qp->qp_num);
+	CHECK_EQ(event->param.ud.qkey, 0x01234567);
+	CHECK_EQ(event->param.ud.ah_attr.grh.dgid.raw[15], 1);
+	rdma_ack_cm_event(event);
+	end(&p);
+}
+
+TEST(rdma_connect__fails_when_the_queue_pair_cannot)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	fake.modify_error = ENOMEM;
+	CHECK_EQ(rdma_accept(p.passive, NULL), -1);
+	CHECK_EQ(errno, ENOMEM);
+	fake.modify_error = 0;
+	CHECK(!rdma_reject(p.passive, NULL, 0));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_REJECTED));
+	end(&p);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_verbs.h"
+
+TEST(device_for__finds_one_for_any_address)
+{
+	struct sockaddr_in own = loopback(0), other = loopback(0);
+
+	inet_pton(AF_INET, "10.0.0.1", &own.sin_addr);
+	CHECK(device_for((struct sockaddr *)&own) == &fake.context);
+	CHECK(device_for((struct sockaddr *)&other) == &fake.context);
+	CHECK(device_pd(&fake.context) && device_pd(&fake.context)->context == &fake.context);
+	CHECK(!device_pd(NULL));
+}
+
+TEST(rdma_get_devices__lists_what_is_open)
+{
+	int n = 0;
+	struct ibv_context **list = rdma_get_devices(&n);
+
+	REQUIRE(list);
+	CHECK_EQ(n, 1);
+	CHECK(list[0] == &fake.context && !list[1]);
+	rdma_free_devices(list);
+}

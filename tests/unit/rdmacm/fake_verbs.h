@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef FAKE_VERBS_H
+#define FAKE_VERBS_H
+/*
+ * libibverbs that has one device and moves nothing: queue pairs only note the states they were
+ * moved through.  Two ids of one process connect over the loopback interface, events and all.
+ *
+ * These definitions stand before the verbs room's when a test is linked.
+ */
+#include "check.h"
+#include "local.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct fake_qp {
+	struct ibv_qp ibv;
+	struct ibv_qp_attr attr; /* as moved last */
+};
+
+static struct {
+	struct ibv_device device;
+	struct ibv_context context;
+	int modify_error, qps;
+} fake;
+
+struct ibv_device **ibv_get_device_list(int *n)
+{
+	struct ibv_device **list = calloc(2, sizeof(*list));
+
+	list[0] = &fake.device;
+	*n = 1;
+	return list;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	fake.context.device = device;
+	return &fake.context;
+}
+
+int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
+{
+	(void)context, (void)port, (void)index;
+	memset(gid, 0, sizeof(*gid));
+	inet_pton(AF_INET6, "::ffff:10.0.0.1", gid->raw);
+	return 0;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	static struct ibv_pd pd;
+
+	pd.context = context;
+	return &pd;
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct ibv_comp_channel *channel = calloc(1, sizeof(*channel));
+
+	channel->context = context;
+	return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	free(channel);
+	return 0;
+}
+
+struct ibv_cq *ibv_create_cq(
+	struct ibv_context *context, int n, void *user, struct ibv_comp_channel *channel, int v)
+{
+	struct ibv_cq *cq = calloc(1, sizeof(*cq));
+
+	(void)context, (void)n, (void)user, (void)v;
+	cq->channel = channel;
+	return cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	free(cq);
+	return 0;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq *srq = calloc(1, sizeof(*srq));
+
+	(void)attr;
+	srq->pd = pd;
+	return srq;
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+	free(srq);
+	return 0;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
+{
+	struct fake_qp *qp = calloc(1, sizeof(*qp));
+
+	qp->ibv.pd = pd;
+	qp->ibv.qp_num = (uint32_t)++fake.qps + 100;
+	qp->ibv.qp_type = init->qp_type;
+	qp->ibv.send_cq = init->send_cq;
+	qp->ibv.recv_cq = init->recv_cq;
+	return &qp->ibv;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	free(qp);
+	return 0;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_qp_attr *kept = &((struct fake_qp *)qp)->attr;
+
+	if (fake.modify_error && attr->qp_state == IBV_QPS_RTR)
+		return fake.modify_error;
+	if (mask & IBV_QP_DEST_QPN)
+		kept->dest_qp_num = attr->dest_qp_num;
+	if (mask & IBV_QP_RQ_PSN)
+		kept->rq_psn = attr->rq_psn;
+	if (mask & IBV_QP_SQ_PSN)
+		kept->sq_psn = attr->sq_psn;
+	if (mask & IBV_QP_AV)
+		kept->ah_attr = attr->ah_attr;
+	qp->state = attr->qp_state;
+	return 0;
+}
+
+/* ---- what most tests begin with ---- */
+
+static inline struct sockaddr_in loopback(uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return in;
+}
+
+/* The next event of this kind, within half a minute; acknowledged by the caller. */
+static inline struct rdma_cm_event *want(
+	struct rdma_event_channel *channel, enum rdma_cm_event_type type)
+{
+	struct pollfd ready = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event = NULL;
+
+	REQUIRE(poll(&ready, 1, 30000) == 1);
+	REQUIRE(!rdma_get_cm_event(channel, &event));
+	CHECK_STR(rdma_event_str(event->event), rdma_event_str(type));
+	return event;
+}
+
+struct pair {
+	struct rdma_event_channel *server, *client;
+	struct rdma_cm_id *listener, *passive, *active;
+};
+
+static inline void resolve(struct rdma_cm_id *id, uint16_t port)
+{
+	struct sockaddr_in to = loopback(port);
+
+	REQUIRE(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 1000));
+	rdma_ack_cm_event(want(id->channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+	REQUIRE(!rdma_resolve_route(id, 1000));
+	rdma_ack_cm_event(want(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED));
+}
+
+static inline void make_qp(struct rdma_cm_id *id, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = { .qp_type = type };
+
+	REQUIRE(!rdma_create_qp(id, NULL, &init));
+}
+
+/* Up to the request; passive has been asked. */
+static inline struct pair ask(enum rdma_port_space ps, const char *words, bool with_qps)
+{
+	enum ibv_qp_type type = ps == RDMA_PS_UDP ? IBV_QPT_UD : IBV_QPT_RC;
+	struct rdma_conn_param param = { .private_data = words,
+		.private_data_len = (uint8_t)strlen(words),
+		.initiator_depth = 3,
+		.responder_resources = 5,
+		.qp_num = 77 };
+	struct pair p = { .server = rdma_create_event_channel(),
+		.client = rdma_create_event_channel() };
+	struct sockaddr_in any = loopback(0);
+
+	REQUIRE(!rdma_create_id(p.server, &p.listener, NULL, ps));
+	REQUIRE(!rdma_bind_addr(p.listener, (struct sockaddr *)&any));
+	REQUIRE(!rdma_listen(p.listener, 4));
+	REQUIRE(!rdma_create_id(p.client, &p.active, NULL, ps));
+	resolve(p.active, ntohs(rdma_get_src_port(p.listener)));
+	if (with_qps)
+		make_qp(p.active, type);
+	REQUIRE(!rdma_connect(p.active, &param));
+	struct rdma_cm_event *event = want(p.server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	p.passive = event->id;
+	CHECK(event->listen_id == p.listener);
+	rdma_ack_cm_event(event);
+	if (with_qps)
+		make_qp(p.passive, type);
+	return p;
+}
+
+static inline void end(struct pair *p)
+{
+	struct rdma_cm_id *ids[] = { p->active, p->passive, p->listener };
+
+	for (int i = 0; i < 3; i++) {
+		if (!ids[i])
+			continue;
+		rdma_destroy_qp(ids[i]);
+		CHECK(!rdma_destroy_id(ids[i]));
+	}
+	rdma_destroy_event_channel(p->server);
+	rdma_destroy_event_channel(p->client);
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_verbs.h"
+
+TEST(rdma_create_id__knows_two_port_spaces)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	CHECK_EQ(rdma_create_id(channel, &id, NULL, RDMA_PS_IB), -1);
+	CHECK_EQ(errno, EPROTONOSUPPORT);
+	REQUIRE(!rdma_create_id(channel, &id, &id, RDMA_PS_UDP));
+	CHECK_EQ(id->qp_type, IBV_QPT_UD);
+	CHECK(id->context == &id);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_bind_addr__gives_a_device_and_a_port)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0), any = loopback(0);
+	struct rdma_cm_id *one, *two;
+
+	REQUIRE(!rdma_create_id(channel, &one, NULL, RDMA_PS_TCP));
+	CHECK(!rdma_bind_addr(one, (struct sockaddr *)&at));
+	CHECK(one->verbs == &fake.context);
+	CHECK_EQ(one->port_num, 1);
+	CHECK(rdma_get_src_port(one));
+	CHECK_EQ(rdma_bind_addr(one, (struct sockaddr *)&at), -1); /* bound already */
+	REQUIRE(!rdma_create_id(channel, &two, NULL, RDMA_PS_TCP));
+	any.sin_addr.s_addr = 0;
+	CHECK(!rdma_bind_addr(two, (struct sockaddr *)&any));
+	CHECK(!two->verbs); /* any device */
+	CHECK(!rdma_destroy_id(one));
+	CHECK(!rdma_destroy_id(two));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_bind_addr__leaves_tcp_the_same_number)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	socklen_t bytes = sizeof(at);
+	struct rdma_cm_id *id;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	/* A port that TCP listens on. */
+	REQUIRE(!bind(fd, (struct sockaddr *)&at, sizeof(at)) && !listen(fd, 1));
+	REQUIRE(!getsockname(fd, (struct sockaddr *)&at, &bytes));
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	bool is_low = (ntohs(at.sin_port) ^ WEFT_RDMACM_PORT_FLIP) < 1024;
+	if (!is_low || !geteuid())
+		CHECK(!rdma_bind_addr(id, (struct sockaddr *)&at) || errno == EADDRINUSE);
+	CHECK_EQ(close(fd), 0);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_resolve_addr__finds_the_own_address)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	resolve(id, 7471);
+	CHECK_EQ(((struct sockaddr_in *)rdma_get_local_addr(id))->sin_addr.s_addr,
+		htonl(INADDR_LOOPBACK));
+	CHECK_EQ(rdma_get_dst_port(id), htons(7471));
+	CHECK_EQ(id->route.num_paths, 1);
+	CHECK_EQ(id->route.path_rec->mtu, 5);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}

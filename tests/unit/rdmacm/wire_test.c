@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake_verbs.h"
+
+/* A TCP connection to where a listener listens. */
+static int call(struct rdma_cm_id *listener)
+{
+	uint16_t port = ntohs(rdma_get_src_port(listener)) ^ WEFT_RDMACM_PORT_FLIP;
+	struct sockaddr_in to = loopback(port);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	REQUIRE(!connect(fd, (struct sockaddr *)&to, sizeof(to)));
+	return fd;
+}
+
+TEST(wire_handle__hangs_up_who_speaks_something_else)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", false);
+	char noise[sizeof(struct message)];
+
+	memset(noise, 'x', sizeof(noise));
+	int fd = call(p.listener);
+	CHECK_EQ(send(fd, noise, sizeof(noise), 0), (ssize_t)sizeof(noise));
+	CHECK(recv(fd, noise, sizeof(noise), 0) <= 0); /* it is over */
+	close(fd);
+	fd = call(p.listener); /* and one that says nothing */
+	close(fd);
+	CHECK(!rdma_reject(p.passive, NULL, 0)); /* the honest one is still there */
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_REJECTED));
+	end(&p);
+}
+
+TEST(wire_handle__tells_that_nobody_listens)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id, *other;
+
+	/* A port that was somebody's a moment ago. */
+	REQUIRE(!rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(other, (struct sockaddr *)&at));
+	uint16_t port = ntohs(rdma_get_src_port(other));
+	CHECK(!rdma_destroy_id(other));
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	resolve(id, port);
+	CHECK(!rdma_connect(id, NULL));
+	struct rdma_cm_event *event = want(channel, RDMA_CM_EVENT_REJECTED);
+	CHECK_EQ(event->status, 8);
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(wire_hang_up__is_seen_by_the_peer)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	pthread_mutex_lock(&cm_lock);
+	wire_hang_up(id_of(p.active)); /* as when its process dies */
+	pthread_mutex_unlock(&cm_lock);
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
+	end(&p);
+}
