@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define WEFT_RDMACM_PORT_FLIP 0x8000u
+enum { WEFT_RDMACM_PORT_FLIP = 0x8000 };
 
 #ifdef __cplusplus
 }

@@ -71,7 +71,7 @@ static int start(struct id *id)
 	memcpy(&to, &addr->dst_storage, sizeof(to));
 	in_port_t *port = to.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&to)->sin6_port
 						   : &((struct sockaddr_in *)&to)->sin_port;
-	*port ^= htons(WEFT_RDMACM_PORT_FLIP);
+	*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
 	if (connect(id->fd, (struct sockaddr *)&to, address_bytes((struct sockaddr *)&to)) &&
 		errno != EINPROGRESS)
 		return -1;

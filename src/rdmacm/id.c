@@ -38,7 +38,7 @@ static void flip(struct sockaddr *address)
 	in_port_t *port = port_at(address);
 
 	if (*port)
-		*port ^= htons(WEFT_RDMACM_PORT_FLIP);
+		*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
 }
 
 struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps)

@@ -123,7 +123,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 	}
 	weft_dev_query(context->dev, &context->attr);
 	context->strict = !context->attr.extended || (profile && !strcmp(profile, "strict"));
-	gid_choose(context);
+	weft_dev_gid(context->dev, context->gid);
 	fill_operations(&context->verbs);
 	struct ibv_context *out = &context->verbs.context;
 	out->device = ibv;
@@ -183,7 +183,6 @@ static const struct {
 	{ WEFT_DEV_PORT_DOWN, IBV_EVENT_PORT_ERR },
 	{ WEFT_DEV_QP_FATAL, IBV_EVENT_QP_FATAL },
 	{ WEFT_DEV_QP_ACCESS, IBV_EVENT_QP_ACCESS_ERR },
-	{ WEFT_DEV_QP_ESTABLISHED, IBV_EVENT_COMM_EST },
 	{ WEFT_DEV_QP_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
 	{ WEFT_DEV_CQ_ERROR, IBV_EVENT_CQ_ERR },
 	{ WEFT_DEV_SRQ_LIMIT, IBV_EVENT_SRQ_LIMIT_REACHED },

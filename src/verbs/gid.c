@@ -5,13 +5,11 @@
  * Four entries, all RoCE v2: 0, 1 and 2 are link-local in ISATAP's form (RFC 5214: fe80::5efe
  * and the IPv4 address), 3 is the address mapped into IPv6.  Scripts for RoCE ask for index 3,
  * libfabric's datagrams for 0; NCCL, given several IPv4 entries, opens sysfs, where nothing is.
- * From every one of them the address can be told, so a program may use any.  On a host without IPv4
- * all four are its IPv6 address.
+ * From every one of them the address can be told, so a program may use any.  A device of IPv6
+ * addresses, as in a lab, has its first one in all four.
  */
 #include "local.h"
 
-#include <arpa/inet.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -20,18 +18,6 @@ static const uint8_t isatap[12] = { 0xfe, 0x80, [10] = 0x5e, [11] = 0xfe };
 static bool is_mapped(const uint8_t gid[16])
 {
 	return !memcmp(gid, mapped, sizeof(mapped));
-}
-
-void gid_choose(struct context *context)
-{
-	const char *text = getenv("WEFT_IPV4");
-	uint8_t address[4];
-
-	weft_dev_gid(context->dev, context->gid);
-	if (!text || inet_pton(AF_INET, text, address) != 1)
-		return;
-	memcpy(context->gid, mapped, sizeof(mapped));
-	memcpy(context->gid + 12, address, 4);
 }
 
 bool gid_at(const struct context *context, uint32_t index, union ibv_gid *gid)

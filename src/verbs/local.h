@@ -31,7 +31,7 @@ struct context {
 	struct device *device;
 	struct weft_dev *dev;
 	struct weft_dev_attr attr;
-	uint8_t gid[16]; /* of index 3 */
+	uint8_t gid[16]; /* the device's */
 	bool strict;
 };
 
@@ -112,8 +112,6 @@ void wait_for_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t 
 bool gid_at(const struct context *context, uint32_t index, union ibv_gid *gid);
 /* The one by which the device is found: an address, where gid is a form of one. */
 void gid_address(const union ibv_gid *gid, uint8_t address[16]);
-/* WEFT_IPV4 or the device's own. */
-void gid_choose(struct context *context);
 
 /* ---- attr.c ---- */
 
