@@ -8,7 +8,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 faults=0
 while read -r name seeds; do
-	"$WEFT_BUILD/weft" play --quiet --seeds "$seeds" "experiments/$name/scenario.yaml" || faults=1
+	"$WEFT_BUILD/weft" play -q -s "$seeds" "experiments/$name/scenario.yaml" || faults=1
 done <<'LIST'
 fig05-core-flaps 1
 fig09c-twenty-core-links 1-3
