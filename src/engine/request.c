@@ -309,7 +309,6 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 	uint32_t mtu = ep->config.mtu_bytes, index = qp->send_pkt, n = 0;
 	const uint8_t *data = work->data ? work->data + (uint64_t)index * mtu : NULL;
 	uint64_t va = work->va + (uint64_t)index * mtu, now = ep->now;
-	uint32_t step = work->data ? mtu : 0;
 	uint32_t end = WEFT_MIN(work->pkts, index + WEFT_MIN(max, (uint32_t)SEND_BURST));
 	struct burst burst;
 	struct sent_page *page = NULL;
@@ -335,7 +334,7 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 		pkts[n].psn = psn;
 		pkts[n].w.data = data;
 		pkts[n].w.va = va;
-		data += step;
+		data = data ? data + mtu : NULL;
 		va += mtu;
 		put_on_path(&set->path[picks[n]], picks[n], &pkts[n], rec);
 	}
