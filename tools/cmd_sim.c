@@ -19,10 +19,11 @@
 enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, FAULT_TEXTS_MAX = 256 };
 
 struct sim_args {
-	const char *fabric, *load;
+	const char *fabric;
+	const char *loads[WEFT_LOAD_JOBS_MAX];
+	uint32_t n_loads;
+	const char *bytes_text;
 	uint64_t bytes, until_ps;
-	uint32_t fan_in; /* 0: no incast */
-	bool is_ring;
 	struct weft_sim_config config;
 	const char *faults[FAULT_TEXTS_MAX];
 	uint32_t n_faults;
@@ -31,8 +32,11 @@ struct sim_args {
 
 /* clang-format off */
 static const struct argp_option options[] = {
-	{ "load", 'l', "LOAD", 0, "permutation (default), ring, or incast:N: N hosts to one", 0 },
-	{ "bytes", 'b', "BYTES", 0, "of each flow, 2MB, 64KiB (default: 2MB)", 0 },
+	{ "load", 'l', "LOAD", 0,
+		"permutation (default), ring, incast:N, ring-allreduce, training,dp=8, x.goal,"
+		" x.cm, workload.txt, ... (docs/loads.md); again: one more job",
+		0 },
+	{ "bytes", 'b', "BYTES", 0, "of a flow, or of a collective's buffer (default: 2MB)", 0 },
 	{ "fault", 'f', "FAULT", 0, "\"freeze p0.t1-3 at 20us for 1ms\"; may be repeated", 0 },
 	{ "until", 'u', "TIME", 0, "stop then at the latest (default: 100ms)", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
@@ -46,23 +50,6 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 /* clang-format on */
-
-static void read_load(struct sim_args *a, const char *text, struct argp_state *state)
-{
-	char *end;
-
-	a->load = text;
-	a->fan_in = 0;
-	a->is_ring = !strcmp(text, "ring");
-	if (a->is_ring || !strcmp(text, "permutation"))
-		return;
-	if (!strncmp(text, "incast:", 7)) {
-		a->fan_in = (uint32_t)strtoul(text + 7, &end, 10);
-		if (!*end && a->fan_in)
-			return;
-	}
-	argp_error(state, "load: \"%s\", wanted is permutation, ring or incast:N", text);
-}
 
 static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
 {
@@ -82,12 +69,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'l':
-		read_load(a, arg, state);
+		if (a->n_loads == WEFT_LOAD_JOBS_MAX)
+			argp_error(state, "load: more than %d", WEFT_LOAD_JOBS_MAX);
+		a->loads[a->n_loads++] = arg;
 		return 0;
 	case 'b':
-		if (!sim_read_bytes(arg, &a->bytes) || !a->bytes || a->bytes > UINT32_MAX)
-			argp_error(
-				state, "bytes: \"%s\", wanted is 1 to 4294967295, 2MB, 64KiB", arg);
+		if (!sim_read_bytes(arg, &a->bytes) || !a->bytes)
+			argp_error(state, "bytes: \"%s\", wanted is 1 or more, 2MB, 64KiB", arg);
+		a->bytes_text = arg;
 		return 0;
 	case 'f':
 		if (a->n_faults == FAULT_TEXTS_MAX)
@@ -187,37 +176,51 @@ static bool watch(void *arg, const struct weft_sim_totals *so_far)
 
 struct job {
 	struct weft_topo *topo;
-	struct weft_sim_flow *flows;
+	struct weft_load load;
+	struct sim_job *jobs;
 	struct sim_faults faults;
 	struct weft_sim *sim;
 	struct sim_report report;
-	char error[512];
+	char error[1024];
 };
+
+static bool add_jobs(struct job *job, const struct sim_args *a)
+{
+	size_t bytes = sizeof(job->error);
+
+	for (uint32_t i = 0; i < a->n_loads; i++) {
+		struct weft_load_spec spec;
+		char error[sizeof(job->error) - 300];
+
+		weft_load_spec_default(&spec);
+		spec.seed = a->config.seed;
+		if (!weft_load_parse(&spec, a->loads[i], error, sizeof(error)) ||
+			(a->bytes_text && !strstr(a->loads[i], "bytes=") &&
+				!weft_load_set(
+					&spec, "bytes", a->bytes_text, error, sizeof(error))) ||
+			!weft_load_add(&job->load, job->topo, &spec, error, sizeof(error))) {
+			snprintf(job->error, bytes, "load: %.100s: %s", a->loads[i], error);
+			return false;
+		}
+	}
+	return true;
+}
 
 static bool make_load(struct job *job, const struct sim_args *a)
 {
 	struct sim_report *r = &job->report;
-	uint32_t bytes = (uint32_t)a->bytes;
 
-	r->n_flows = a->fan_in ? a->fan_in : r->shape->hosts;
-	if (r->shape->hosts < 2 || r->n_flows > r->shape->hosts) {
-		snprintf(job->error, sizeof(job->error),
-			"load: %s: this fabric has %" PRIu32 " hosts", a->load, r->shape->hosts);
+	if (!add_jobs(job, a))
 		return false;
-	}
-	job->flows = calloc(r->n_flows, sizeof(*job->flows));
+	r->n_flows = job->load.n;
 	r->sorted_ps = calloc(r->n_flows, sizeof(*r->sorted_ps));
-	if (!job->flows || !r->sorted_ps) {
-		snprintf(job->error, sizeof(job->error), "out of memory");
-		return false;
+	if (!sim_jobs_are_plain(&job->load)) {
+		job->jobs = calloc(job->load.n_jobs, sizeof(*job->jobs));
+		r->jobs = job->jobs;
+		r->n_jobs = job->load.n_jobs;
 	}
-	if (a->is_ring)
-		weft_sim_ring(job->topo, bytes, job->flows);
-	else if (!a->fan_in)
-		weft_sim_permutation(job->topo, bytes, a->config.seed, job->flows);
-	else if (!weft_sim_incast(job->topo, a->fan_in, bytes, a->config.seed, job->flows)) {
-		snprintf(job->error, sizeof(job->error),
-			"load: %s: fewer hosts than that hang on other T0s than host 0", a->load);
+	if (!r->sorted_ps || (r->n_jobs && !job->jobs)) {
+		snprintf(job->error, sizeof(job->error), "out of memory");
 		return false;
 	}
 	for (uint32_t i = 0; i < a->n_faults; i++) {
@@ -226,8 +229,27 @@ static bool make_load(struct job *job, const struct sim_args *a)
 			return false;
 	}
 	r->n_faults = job->faults.n;
-	r->ideal_ps = weft_sim_ideal_ps(job->topo, job->flows, r->n_flows);
+	if (!a->dry_run)
+		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo);
 	return true;
+}
+
+/* A fabric file, or htsim's .topo. */
+static bool open_fabric(struct job *job, const char *path)
+{
+	size_t n = strlen(path), bytes = sizeof(job->error);
+
+	if (n < 5 || strcmp(path + n - 5, ".topo"))
+		return !weft_topo_open(&job->topo, path, job->error, bytes);
+	char *text = weft_load_topo_file(path, job->error, bytes);
+
+	if (!text)
+		return false;
+	bool is_good =
+		!weft_topo_open_text(&job->topo, text, strlen(text), path, job->error, bytes);
+
+	free(text);
+	return is_good;
 }
 
 /* False: it does not fit, or only the estimate was asked for. */
@@ -280,6 +302,9 @@ static void run(struct job *job, const struct sim_args *a)
 			r->sorted_ps[r->n++] = ps;
 	}
 	qsort(r->sorted_ps, r->n, sizeof(*r->sorted_ps), compare);
+	weft_sim_messages(job->sim, &r->messages);
+	if (job->jobs && !sim_jobs_measure(&job->load, job->sim, job->jobs))
+		r->jobs = NULL;
 }
 
 static int print(const struct sim_report *r, bool json)
@@ -296,7 +321,7 @@ static int print(const struct sim_report *r, bool json)
 	} else {
 		sim_report_print(r, &term);
 	}
-	return r->n == r->n_flows ? EXIT_OK : EXIT_FAILED;
+	return r->totals.flows_done == r->n_flows ? EXIT_OK : EXIT_FAILED;
 }
 
 static int work(struct job *job, struct sim_args *a)
@@ -305,25 +330,29 @@ static int work(struct job *job, struct sim_args *a)
 	size_t bytes = sizeof(job->error);
 	int rc;
 
-	if (weft_topo_open(&job->topo, a->fabric, job->error, bytes)) {
+	if (!open_fabric(job, a->fabric)) {
 		fprintf(stderr, "%s\n", job->error);
 		return EXIT_FAILED;
 	}
 	a->config.topo = job->topo;
-	*r = (struct sim_report){ .load = a->load,
+	*r = (struct sim_report){ .load = a->n_loads == 1 ? a->loads[0] : "several jobs",
 		.transport = weft_rival_name(a->config.rival.kind),
 		.bytes = a->bytes,
 		.seed = a->config.seed,
 		.threads = a->config.threads,
 		.shape = weft_topo_shape(job->topo) };
-	if (!make_load(job, a) || weft_sim_estimate(&a->config, job->flows, r->n_flows, &r->memory,
-					  job->error, bytes))
+	if (!make_load(job, a))
+		return fail(job->error);
+	a->config.edges = job->load.edges;
+	a->config.n_edges = job->load.n_edges;
+	if (weft_sim_estimate(
+		    &a->config, job->load.flows, r->n_flows, &r->memory, job->error, bytes))
 		return fail(job->error);
 	if (!fits(job, a, &rc))
 		return rc;
 	uint64_t start = weft_clock_now(NULL);
 
-	if (weft_sim_open(&job->sim, &a->config, job->flows, r->n_flows, job->faults.list,
+	if (weft_sim_open(&job->sim, &a->config, job->load.flows, r->n_flows, job->faults.list,
 		    job->faults.n, job->error, bytes))
 		return fail(job->error);
 	r->open_s = (double)(weft_clock_now(NULL) - start) / 1e9;
@@ -334,24 +363,25 @@ static int work(struct job *job, struct sim_args *a)
 int cmd_sim(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { options, parse, "FABRIC",
+	static const struct argp argp = { options, parse, "FABRIC|FILE.topo",
 		"Simulate a load over the fabric of a fabric file, with the engine at every host "
 		"and"
 		" our switch at every switch.",
 		children, NULL, NULL };
-	struct sim_args a = {
-		.load = "permutation", .bytes = 2000000, .until_ps = UINT64_C(100000000000)
-	};
+	struct sim_args a = { .bytes = 2000000, .until_ps = UINT64_C(100000000000) };
 	struct job job = { 0 };
 
 	weft_sim_config_default(&a.config);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
+	if (!a.n_loads)
+		a.loads[a.n_loads++] = "permutation";
 	int rc = work(&job, &a);
 
 	weft_sim_close(job.sim);
 	weft_topo_close(job.topo);
-	free(job.flows);
+	weft_load_close(&job.load);
+	free(job.jobs);
 	free(job.faults.list);
 	free(job.report.sorted_ps);
 	return rc;

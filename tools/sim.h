@@ -6,6 +6,7 @@
 
 #include <argp.h>
 #include <jansson.h>
+#include <weft/load.h>
 #include <weft/sim.h>
 
 /* "20us", "1.5ms"; "2MB", "64KiB", "4096"; "100Gb/s".  False: not of that form. */
@@ -30,6 +31,22 @@ struct sim_faults {
 bool sim_fault_read(struct sim_faults *faults, const struct weft_topo *topo, const char *text,
 	uint64_t until_ps, char *error, size_t error_bytes);
 
+/* What one job of a load took; name is the load's. */
+struct sim_job {
+	const char *name;
+	uint32_t flows, done, steps;
+	uint64_t messages;
+	uint64_t start_ps, end_ps;           /* of the run; end: of what is done */
+	uint64_t p50_ps, p99_ps, slowest_ps; /* of steps */
+};
+/* False: some flow waits for another one, computes or is repeated: steps say more than flows. */
+bool sim_jobs_are_plain(const struct weft_load *load);
+/* jobs[load->n_jobs].  False: out of memory. */
+bool sim_jobs_measure(
+	const struct weft_load *load, const struct weft_sim *sim, struct sim_job jobs[]);
+void sim_jobs_print(const struct sim_job jobs[], uint32_t n, const struct term *term);
+json_t *sim_jobs_json(const struct sim_job jobs[], uint32_t n); /* a new reference */
+
 struct sim_report {
 	const char *load; /* as the person wrote it */
 	const char *transport;
@@ -42,6 +59,9 @@ struct sim_report {
 	uint64_t ideal_ps;
 	uint64_t *sorted_ps; /* of the flows that are done, ascending; n of them */
 	uint32_t n;
+	const struct sim_job *jobs; /* NULL: the flows say it all */
+	uint32_t n_jobs;
+	struct weft_hist messages;   /* ns, of loads with jobs */
 	double open_s, run_s, cpu_s; /* of real time; cpu_s: of all threads while it ran */
 	uint64_t rss_bytes;
 };

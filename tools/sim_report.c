@@ -8,6 +8,8 @@
  */
 #include "sim.h"
 
+#include <weft/base.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -54,17 +56,38 @@ static bool is_rival(const struct sim_report *r)
 	return r->transport && strcmp(r->transport, "mrc") != 0;
 }
 
+/* Times of single messages and of steps; the ideal is the end of all. */
+static void print_jobs(const struct sim_report *r, const struct term *term)
+{
+	const struct weft_hist *h = &r->messages;
+	uint64_t end_ps = 0;
+
+	sim_jobs_print(r->jobs, r->n_jobs, term);
+	for (uint32_t i = 0; i < r->n_jobs; i++)
+		end_ps = WEFT_MAX(end_ps, r->jobs[i].end_ps);
+	fprintf(term->out, "end        %.2f us; ideal %.2f us, %.3f x\n", (double)end_ps / 1e6,
+		(double)r->ideal_ps / 1e6, times_ideal(r, end_ps));
+	fprintf(term->out, "message    P50 %.2f us, P99 %.2f us, slowest %.2f us\n",
+		(double)weft_hist_quantile(h, 1, 2) / 1e3,
+		(double)weft_hist_quantile(h, 99, 100) / 1e3,
+		(double)weft_hist_quantile(h, 1, 1) / 1e3);
+}
+
 void sim_report_print(const struct sim_report *r, const struct term *term)
 {
 	const struct weft_counters *c = &r->counters;
 	const struct weft_sim_totals *t = &r->totals;
 	char n[6][HUMAN_MAX];
 
-	fprintf(term->out, "%s: %s hosts, %" PRIu32 " plane%s, %s of %" PRIu64 " bytes%s%s\n",
-		r->shape->name, human_count(n[0], r->shape->hosts), r->shape->planes,
-		r->shape->planes == 1 ? "" : "s", r->load, r->bytes, is_rival(r) ? " over " : "",
-		is_rival(r) ? r->transport : "");
-	if (r->n)
+	fprintf(term->out, "%s: %s hosts, %" PRIu32 " plane%s, %s", r->shape->name,
+		human_count(n[0], r->shape->hosts), r->shape->planes,
+		r->shape->planes == 1 ? "" : "s", r->load);
+	if (!r->jobs)
+		fprintf(term->out, " of %" PRIu64 " bytes", r->bytes);
+	fprintf(term->out, "%s%s\n", is_rival(r) ? " over " : "", is_rival(r) ? r->transport : "");
+	if (r->jobs)
+		print_jobs(r, term);
+	else if (r->n)
 		print_times(r, term);
 	fprintf(term->out, "flows      %s of %s done", human_count(n[0], t->flows_done),
 		human_count(n[1], r->n_flows));
@@ -114,9 +137,11 @@ json_t *sim_report_json(const struct sim_report *r)
 		r->run_s, "cpu_s", r->cpu_s, "rss_bytes", (json_int_t)r->rss_bytes,
 		"estimate_bytes", (json_int_t)r->memory.total, "windows", (json_int_t)t->windows);
 
+	json_t *jobs = r->jobs ? sim_jobs_json(r->jobs, r->n_jobs) : json_null();
+
 	return json_pack(
 		"{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s,"
-		" s:o, s:o, s:o, s:o}",
+		" s:o, s:o, s:o, s:o, s:o}",
 		"transport", r->transport ? r->transport : "mrc", "fabric", r->shape->name, "hosts",
 		(json_int_t)r->shape->hosts, "planes", (json_int_t)r->shape->planes, "load",
 		r->load, "bytes", (json_int_t)r->bytes, "seed", (json_int_t)r->seed, "threads",
@@ -124,5 +149,5 @@ json_t *sim_report_json(const struct sim_report *r)
 		(json_int_t)r->n_flows, "done", (json_int_t)t->flows_done, "failed",
 		(json_int_t)t->flows_failed, "simulated_us", (double)t->now_ps / 1e6,
 		"slowest_over_ideal", times_ideal(r, sim_quantile(r, 1, 1)), "digest", digest,
-		"fct_us", times, "packets", packets, "engine", engine, "cost", cost);
+		"fct_us", times, "packets", packets, "engine", engine, "cost", cost, "jobs", jobs);
 }

@@ -42,16 +42,20 @@ static uint32_t *shuffled(struct build *b)
 
 static bool permutation(struct build *b)
 {
-	uint32_t *order = shuffled(b);
+	uint32_t hosts = weft_topo_shape(b->topo)->hosts;
+	uint32_t *order = shuffled(b), *next = malloc(hosts * sizeof(*next));
 
-	if (!order)
-		return build_fail(b, "out of memory");
-	for (uint32_t i = 0; i < b->n; i++) {
-		build_send(b, order[i], order[i + 1 < b->n ? i + 1 : 0], b->spec->bytes);
+	for (uint32_t i = 0; order && next && i < b->n; i++)
+		next[order[i]] = order[i + 1 < b->n ? i + 1 : 0];
+	for (uint32_t i = 0; order && next && i < b->n; i++) {
+		build_send(b, b->hosts[i], next[b->hosts[i]], b->spec->bytes);
 		repeat(b);
 	}
+	bool is_good = order && next;
+
 	free(order);
-	return true;
+	free(next);
+	return is_good || build_fail(b, "out of memory");
 }
 
 static bool ring(struct build *b)
