@@ -71,7 +71,7 @@ static void fetch_rest(const struct weft_endpoint *ep)
 			continue;
 		fetch(&qp->rx_bits[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
 		fetch(&qp->rx_last[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
-		if (qp->sq_head != qp->sq_tail)
+		if (qp->sq_head != qp->sq_tail && qp->set != SET_NONE)
 			fetch_sending(ep, qp);
 	}
 }

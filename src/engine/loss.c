@@ -234,7 +234,7 @@ static bool is_cut_off(const struct weft_qp *qp)
 {
 	const struct weft_endpoint *ep = qp->ep;
 
-	return !(ep->ports_up & ep->sets[qp->set].planes_mask);
+	return qp->set != SET_NONE && !(ep->ports_up & ep->sets[qp->set].planes_mask);
 }
 
 /* Waiting for the peer, or for a port to come back. */

@@ -350,6 +350,15 @@ static void call_time(struct ops *o)
 	o->longest_ns = WEFT_MAX(o->longest_ns, o->now - before);
 }
 
+/* Cables are pulled and put in again. */
+static void call_port(struct ops *o)
+{
+	int e = (int)below(o, 2);
+
+	weft_port_mark(o->ep[e], below(o, PORTS), chance(o, 160), o->now);
+	called(o, e);
+}
+
 /* The one that is lied to begins anew; or its memory goes away under it. */
 static void call_life(struct ops *o)
 {
@@ -394,6 +403,8 @@ static void finish(struct ops *o)
 	uint64_t limit_ns = o->now + UINT64_C(4000000000) + 8 * o->longest_ns;
 
 	o->healed = true;
+	for (uint32_t i = 0; i < 2 * PORTS; i++)
+		weft_port_mark(o->ep[i & 1], i / 2, true, o->now);
 	for (;;) {
 		uint64_t at = WEFT_NEVER;
 
@@ -453,6 +464,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 				call_datagram(&o);
 			else if (what >> 4 == 15)
 				call_life(&o);
+			else if (what >> 4 > 12)
+				call_port(&o);
 		}
 	}
 	finish(&o);
