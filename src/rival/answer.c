@@ -45,10 +45,11 @@ void answer_push(struct weft_rival *r, struct answer a)
 	r->n_answers++;
 }
 
-bool spray(struct weft_rival *r, uint32_t peer, uint32_t free, uint32_t *ev, uint8_t *port)
+bool spray(struct weft_rival *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
+	uint8_t *port)
 {
 	uint32_t n = weft_popcount64(free), skip = n > 1 ? (uint32_t)weft_rng_below(&r->rng, n) : 0;
-	uint32_t hash = (uint32_t)weft_rng_u64(&r->rng), rest = free;
+	uint32_t rest = free;
 
 	for (; skip; skip--)
 		rest &= rest - 1;
@@ -133,8 +134,10 @@ bool answer_take(struct weft_rival *r, uint32_t free, struct weft_pkt *pkt)
 		return false;
 	struct answer *a = &list->ring[list->first % ANSWERS];
 
+	uint32_t peer = r->receives[r->receivers[a->receiver].conn].peer;
+
 	if (r->kind->is_spray &&
-		!spray(r, r->receives[r->receivers[a->receiver].conn].peer, free, &a->ev, &a->port))
+		!spray(r, peer, (uint32_t)weft_rng_u64(&r->rng), free, &a->ev, &a->port))
 		return false;
 	fill(r, a, pkt);
 	list->first++;

@@ -13,7 +13,7 @@
  */
 #include "local.h"
 
-enum { GAIN_BITS = 8, FAST_STEPS = 5, SLOWEST_PART = 1000 };
+enum { GAIN_BITS = 8, FAST_STEPS = 5, SLOWEST_PART = 100 };
 
 void dcqcn_init(struct dcqcn *d, uint64_t line_bps)
 {

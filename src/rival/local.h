@@ -33,6 +33,7 @@ struct kind { /* see table.c */
 	bool is_selective; /* receivers keep what comes out of order */
 	bool knows_order;  /* a gap means a loss: all packets take one path */
 	bool is_pulled;
+	bool is_dealt; /* all paths in turn, in an order drawn anew for each round */
 	bool has_window; /* DCTCP's */
 	bool has_rate;   /* DCQCN's, where it is wanted */
 	bool is_striped; /* queue pair i lives on plane i */
@@ -69,6 +70,7 @@ struct sender { /* one queue pair, sending */
 	uint32_t scan, recover;   /* ROCE_SR: lost packets below scan are marked */
 	uint32_t old;             /* what was sent when the timer was set last */
 	uint32_t credits, pulls;
+	uint32_t round, order; /* packets; what the order of this round was drawn from */
 	uint64_t wake_ps; /* as it stands in the heap */
 	uint64_t pace_ps, rto_ps;
 	struct dcqcn rate;
@@ -211,8 +213,9 @@ void rtx_mark(struct weft_rival *r, struct sender *s, uint32_t psn);
 void heard(struct weft_rival *r, const struct weft_pkt *pkt);
 void receive(struct weft_rival *r, const struct weft_pkt *pkt);
 void answer_push(struct weft_rival *r, struct answer answer);
-/* A random path by one of those ports; false: none leads there. */
-bool spray(struct weft_rival *r, uint32_t peer, uint32_t free, uint32_t *ev, uint8_t *port);
+/* The path of a hash by one of those ports, picked at random; false: none leads there. */
+bool spray(struct weft_rival *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
+	uint8_t *port);
 bool answer_take(struct weft_rival *r, uint32_t free, struct weft_pkt *pkt);
 void pull_want(struct weft_rival *r, struct receiver *v);
 void pull_due(struct weft_rival *r);

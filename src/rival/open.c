@@ -32,6 +32,8 @@ static uint32_t window_of(const struct weft_rival_config *c)
 		return NO_LIMIT;
 	if (kind->is_spray)
 		bdp *= c->planes;
+	if (kind->is_pulled) /* 23 to 30 packets, in its paper: queues hold some */
+		bdp *= 2;
 	return (uint32_t)WEFT_MIN(kind->has_window ? bdp * 3 / 2 : bdp, (uint64_t)BITS_MAX / 2);
 }
 

@@ -137,6 +137,26 @@ static void pace(struct weft_rival *r, struct sender *s, const struct weft_pkt *
 			     bytes * UINT64_C(8000000000000) / s->rate.rate_bps;
 }
 
+/*
+ * A hash for the next packet.  NDP's senders take all paths in turn and shuffle them after each
+ * round (section 3.1.1), which is evener than drawing each time.  How many paths there are is not
+ * known here, so a round is 64 hashes with reversed bits: of any power of two of paths, each has
+ * its turn before one has its second.
+ */
+static uint32_t hash_of_next(struct weft_rival *r, struct sender *s)
+{
+	uint32_t dice = (uint32_t)weft_rng_u64(&r->rng), bits, hash = 0;
+
+	if (!r->kind->is_dealt)
+		return dice;
+	if (!(s->round++ % 64))
+		s->order = dice;
+	bits = s->round * (s->order | 1) + (s->order >> 16);
+	for (uint32_t i = 0; i < 6; i++)
+		hash |= (bits >> i & 1) << (31 - i);
+	return hash | dice >> 6;
+}
+
 static bool send_data(struct weft_rival *r, struct weft_pkt *pkt, uint32_t free)
 {
 	uint32_t index = NONE;
@@ -149,7 +169,8 @@ static bool send_data(struct weft_rival *r, struct weft_pkt *pkt, uint32_t free)
 		return false;
 	struct sender *s = &r->senders[index];
 
-	if (r->kind->is_spray && !spray(r, r->sends[s->conn].peer, free, &s->ev, &s->port)) {
+	if (r->kind->is_spray &&
+		!spray(r, r->sends[s->conn].peer, hash_of_next(r, s), free, &s->ev, &s->port)) {
 		agenda_rotate(r, s);
 		return false;
 	}

@@ -2,7 +2,7 @@
 /*
  * table - the kinds, as what they do.
  *
- * They differ in seven yes-or-no questions and share the rest, so that a difference in results has
+ * They differ in eight yes-or-no questions and share the rest, so that a difference in results has
  * a name.  A table of functions, as congestion control has, would hide that ROCE and STRIPE are one
  * transport with another rule for paths.
  *
@@ -38,6 +38,7 @@ static const struct kind kinds[WEFT_RIVAL_KINDS] = {
 		.is_spray = true,
 		.is_selective = true,
 		.is_pulled = true,
+		.is_dealt = true,
 		.rto_us = 320 },
 };
 

@@ -397,6 +397,9 @@ void plan_switch(const struct weft_sim_config *config, uint32_t node, struct wef
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
 size_t plan_block(const struct weft_sim_config *config, uint32_t host,
 	const struct host_ends *ends); /* bytes of its endpoint */
+/* DCQCN's marks: 5 KB to 200 KB and up to 1 % at 40 Gb/s, as a line that goes on to 100 %. */
+uint32_t plan_red_min(const struct weft_topo_shape *shape);
+uint32_t plan_red_max(const struct weft_topo_shape *shape);
 uint32_t plan_link_bdp(const struct weft_topo_shape *shape); /* of the longest link, and back */
 uint64_t plan_bdp(const struct weft_topo_shape *shape);     /* of one plane, bytes */
 uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */

@@ -433,6 +433,10 @@ static void fill_profiles(struct weft_sim *sim)
 		weft_port_profile_fill(
 			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp,
 			plan_link_bdp(&sim->shape));
+	for (unsigned i = 0; i < 2 && sim->config.rival.dcqcn; i++) {
+		sim->profiles[i].ecn_min_bytes = plan_red_min(&sim->shape);
+		sim->profiles[i].ecn_max_bytes = plan_red_max(&sim->shape);
+	}
 	if (sim->config.unmarked_last_hop)
 		sim->profiles[1].ecn_min_bytes = sim->profiles[1].ecn_max_bytes = 0;
 }

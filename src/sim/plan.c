@@ -37,6 +37,20 @@ uint64_t plan_bdp(const struct weft_topo_shape *shape)
 	return shape->core_bps / 8 * shape->base_rtt_ns / 1000000000u;
 }
 
+uint32_t plan_red_min(const struct weft_topo_shape *shape)
+{
+	uint64_t bytes = shape->core_bps / 8000000; /* 5 KB at 40 Gb/s */
+
+	return (uint32_t)WEFT_MIN(bytes, UINT64_C(1000000));
+}
+
+uint32_t plan_red_max(const struct weft_topo_shape *shape)
+{
+	uint64_t bytes = plan_red_min(shape) * UINT64_C(3901); /* 1 + 100 x 195 KB / 5 KB */
+
+	return (uint32_t)WEFT_MIN(bytes, (uint64_t)UINT32_MAX / 2);
+}
+
 uint32_t plan_link_bdp(const struct weft_topo_shape *shape)
 {
 	uint64_t host = shape->host_bps / 8 * shape->host_delay_ns;

@@ -63,9 +63,9 @@ static bool uplink_is_good(const struct pair *p, uint32_t plane, uint32_t uplink
 /* The uplink of a plane that the hash falls on; NONE: none leads there. */
 static uint32_t pick_uplink(const struct pair *p, uint32_t plane)
 {
-	uint32_t n = p->s->uplinks, first = choose(p->hash, 1, n);
+	uint32_t n = p->s->uplinks, first = (uint32_t)((uint64_t)p->hash * n >> 32);
 
-	if (!p->lane->n_dead)
+	if (!p->lane->n_dead || uplink_is_good(p, plane, first))
 		return first;
 	for (uint32_t i = 1; i <= TRIES; i++) {
 		uint32_t uplink = choose(p->hash, i, n);
@@ -120,7 +120,8 @@ uint32_t routes_path(void *user, uint32_t peer, uint32_t plane, uint32_t hash, u
 	}
 	if (ev == WEFT_RIVAL_NO_PATH) { /* nothing leads there: the network will lose it */
 		plane = first;
-		ev = weft_ev(plane, p.from == p.to ? 0 : choose(hash, 1, s->uplinks));
+		ev = weft_ev(
+			plane, p.from == p.to ? 0 : (uint32_t)((uint64_t)hash * s->uplinks >> 32));
 	}
 	*port = (uint8_t)plane;
 	return ev;

@@ -93,13 +93,13 @@ TEST(spray__takes_all_free_ports_and_no_other)
 	p->config.planes = 8;
 	pair_open(p);
 	for (unsigned i = 0; i < 400; i++) {
-		CHECK(spray(p->end[0], 1, 0xb4, &ev, &port));
+		CHECK(spray(p->end[0], 1, i, 0xb4, &ev, &port));
 		CHECK(ev >> 16 == port);
 		seen |= 1u << port;
 	}
 	CHECK_EQ(seen, 0xb4);
 	p->gone = 2; /* that plane does not lead there */
 	for (unsigned i = 0; i < 100; i++)
-		CHECK(spray(p->end[0], 1, 0xb4, &ev, &port) && port != 2);
+		CHECK(spray(p->end[0], 1, i, 0xb4, &ev, &port) && port != 2);
 	pair_close(p);
 }

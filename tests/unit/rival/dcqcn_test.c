@@ -21,7 +21,7 @@ TEST(dcqcn_on_cnp__cuts_by_half_of_alpha)
 	CHECK_EQ(d.target_bps, LINE);
 	for (unsigned i = 0; i < 100; i++)
 		dcqcn_on_cnp(&d, &set, LINE, 0);
-	CHECK_EQ(d.rate_bps, LINE / 1000); /* never to a stop */
+	CHECK_EQ(d.rate_bps, LINE / 100); /* never to a stop */
 }
 
 /* Five steps of fast recovery, each half of what is left; then the target moves. */
