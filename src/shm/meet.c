@@ -26,6 +26,7 @@
 #define BACKLOG 64
 #define HELLO_MS 10
 #define DIAL_MS 2000
+#define CALLS_MAX 20u
 #define WHY_BYTES 128
 
 static const char magic[8] = "weftshm";
@@ -233,6 +234,8 @@ static int join(int fd, struct weft_shm_hello *hello, struct weft_shm_pool *pool
 	return 0;
 }
 
+static const char hung_up[] = "hung up without a word";
+
 /* Hears the answer; NULL, or what is wrong with it. */
 static const char *hear(int fd, struct message *m, int fds[2])
 {
@@ -242,7 +245,7 @@ static const char *hear(int fd, struct message *m, int fds[2])
 	ssize_t n = receive(fd, m, fds);
 
 	if (n <= 0)
-		return "hung up without a word";
+		return hung_up;
 	if (!is_message(m, n))
 		return "the answer is not that of a switch";
 	if (m->is_refusal)
@@ -250,34 +253,69 @@ static const char *hear(int fd, struct message *m, int fds[2])
 	return fds[0] < 0 || fds[1] < 0 ? "the answer came without memory" : NULL;
 }
 
+/* Connects and says hello; -1: errno. */
+static int call(const struct sockaddr_un *name, const struct message *m)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* Either this is done at once or the backlog is full: nothing local is "in progress". */
+	if (fd < 0 || (!connect(fd, (const struct sockaddr *)name, sizeof(*name)) &&
+			      send(fd, m, sizeof(*m), MSG_NOSIGNAL) == sizeof(*m)))
+		return fd;
+	int error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/*
+ * On a busy machine we may lose the processor between connecting and saying hello, for longer than
+ * the other end waits for it; then it has hung up, and we call again.
+ */
+static const char *talk(const struct sockaddr_un *name, const struct message *hello, int *fd,
+	struct message *m, int fds[2])
+{
+	const char *why = NULL;
+
+	fds[0] = fds[1] = -1;
+	for (unsigned i = 0; i < CALLS_MAX; i++) {
+		if (i)
+			(void)poll(NULL, 0, HELLO_MS);
+		*fd = call(name, hello);
+		if (*fd < 0) {
+			why = strerror(errno);
+			if (errno != EPIPE && errno != ECONNRESET && errno != EAGAIN)
+				return why;
+			continue;
+		}
+		why = hear(*fd, m, fds);
+		if (why != hung_up)
+			return why;
+		close(*fd);
+		*fd = -1;
+	}
+	return why;
+}
+
 int weft_shm_dial(const char *path, struct weft_shm_hello *hello, struct weft_shm_pool *pool,
 	struct weft_shm_link **link, char *error, size_t error_bytes)
 {
-	struct message m = make_message(hello);
+	struct message mine = make_message(hello), m;
 	struct sockaddr_un name;
 	int fd, fds[2];
 
 	if (fill_name(path, &name, error, error_bytes))
 		return -1;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* Either this is done at once or the backlog is full: nothing local is "in progress". */
-	if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) ||
-		send(fd, &m, sizeof(m), MSG_NOSIGNAL) != sizeof(m)) {
-		snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	const char *why = hear(fd, &m, fds);
+	const char *why = talk(&name, &mine, &fd, &m, fds);
 
 	if (why)
 		close_both(fds);
 	else if (join(fd, hello, pool, link, &m, fds))
 		why = "the memory is not what the answer says";
-	if (why) {
-		snprintf(error, error_bytes, "%s: %s", path, why);
+	if (!why)
+		return 0;
+	snprintf(error, error_bytes, "%s: %s", path, why);
+	if (fd >= 0)
 		close(fd);
-		return -1;
-	}
-	return 0;
+	return -1;
 }
