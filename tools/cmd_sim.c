@@ -5,6 +5,7 @@
  * Says what memory it will need before it takes any, and does not start what cannot fit: a machine
  * that swaps simulates nothing.
  */
+#include "play.h"
 #include "sim.h"
 #include "verbs.h"
 
@@ -360,6 +361,18 @@ static int work(struct job *job, struct sim_args *a)
 	return print(r, a->json);
 }
 
+/* Two results beside each other: --compare A B. */
+static int compare_files(const char *left, const char *right)
+{
+	struct term term;
+	char error[512];
+
+	term_open(&term, stdout);
+	if (play_compare(left, right, &term, error, sizeof(error)))
+		return EXIT_OK;
+	return fail(error);
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
@@ -371,6 +384,10 @@ int cmd_sim(int argc, char **argv)
 	struct sim_args a = { .bytes = 2000000, .until_ps = UINT64_C(100000000000) };
 	struct job job = { 0 };
 
+	if (argc == 4 && !strcmp(argv[1], "--compare"))
+		return compare_files(argv[2], argv[3]);
+	if (argc > 1 && *argv[argc - 1] != '-' && weft_play_is_scenario(argv[argc - 1]))
+		return cmd_play(argc, argv);
 	weft_sim_config_default(&a.config);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;

@@ -2,18 +2,17 @@
 /*
  * engine - what runs at the hosts and in the switches, where it is not the usual.
  *
- * Whoever brings another transport into sim adds a row to `transports`, and its words to `fields`.
+ * A transport of room rival brings the switches that its paper assumes, unless the file says
+ * otherwise: NDP and spraying trim, RoCE's drop, and with pfc they pause.
  */
 #include "local.h"
 
 #include <string.h>
 #include <weft/cc.h>
 
-const struct transport transport_mrc = { "mrc", true };
-static const struct transport *const transports[] = { &transport_mrc };
-
 struct words {
 	struct weft_yaml_value transport, paths, reply_paths, cc, sw, last_hop_marks;
+	struct weft_yaml_value qps, dcqcn, pfc, window, rto, bgp_detect, bgp_converge;
 };
 
 /* clang-format off */
@@ -25,26 +24,62 @@ static const struct weft_yaml_field fields[] = {
 	{ "cc", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(cc), NULL },
 	{ "full", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(sw), NULL },
 	{ "last_hop_marks", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(last_hop_marks), NULL },
+	{ "qps", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, WEFT_RIVAL_QPS_MAX, AT(qps), NULL },
+	{ "dcqcn", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(dcqcn), NULL },
+	{ "pfc", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(pfc), NULL },
+	{ "window", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 1000000, AT(window), NULL },
+	{ "rto", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 1, UINT32_MAX, AT(rto), NULL },
+	{ "bgp_detect", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, UINT64_C(100000000000),
+		AT(bgp_detect), NULL },
+	{ "bgp_converge", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, UINT64_C(100000000000),
+		AT(bgp_converge), NULL },
 	{ 0 },
 };
 #undef AT
 /* clang-format on */
 
-static bool read_transport(
-	struct weft_yaml *doc, const struct weft_yaml_value *value, const struct transport **out)
+/* The words that only rivals have; the first of those that are there. */
+static const struct weft_yaml_value *rival_word(const struct words *w)
 {
-	for (unsigned i = 0; i < WEFT_COUNT(transports); i++) {
-		if (!strcmp(transports[i]->word, value->text)) {
-			*out = transports[i];
-			return true;
-		}
+	const struct weft_yaml_value *words[] = { &w->qps, &w->dcqcn, &w->pfc, &w->window, &w->rto,
+		&w->bgp_detect, &w->bgp_converge };
+
+	for (unsigned i = 0; i < WEFT_COUNT(words); i++) {
+		if (words[i]->line)
+			return words[i];
 	}
-	return weft_yaml_fail(doc, value->line, "engine.transport",
-		"no transport '%.32s', allowed: mrc", value->text);
+	return NULL;
 }
 
-bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config,
-	const struct transport **transport)
+static bool read_transport(
+	struct weft_yaml *doc, const struct words *w, struct weft_sim_config *config)
+{
+	struct weft_rival_settings *r = &config->rival;
+	const struct weft_yaml_value *alien = rival_word(w);
+
+	if (w->transport.line && !weft_rival_find(w->transport.text, &r->kind))
+		return weft_yaml_fail(doc, w->transport.line, "engine.transport",
+			"no transport '%.32s', allowed: mrc, roce, roce-sr, stripe, spray, ndp",
+			w->transport.text);
+	if (r->kind == WEFT_RIVAL_NONE && alien)
+		return weft_yaml_fail(doc, alien->line, "engine",
+			"qps, dcqcn, pfc, window, rto and bgp belong to other transports than mrc");
+	if (r->kind != WEFT_RIVAL_NONE && r->kind != WEFT_RIVAL_SPRAY && r->kind != WEFT_RIVAL_NDP)
+		config->discipline = WEFT_DISCIPLINE_DROP_TAIL;
+	if (w->pfc.number)
+		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
+	r->qps = (uint32_t)w->qps.number;
+	r->dcqcn = w->dcqcn.number;
+	r->window_pkts = (uint32_t)w->window.number;
+	r->rto_ps = w->rto.number * 1000;
+	if (w->bgp_detect.line)
+		config->bgp_detect_ps = w->bgp_detect.number * 1000;
+	if (w->bgp_converge.line)
+		config->bgp_converge_ps = w->bgp_converge.number * 1000;
+	return true;
+}
+
+bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config)
 {
 	struct words w = { .paths = { .number = config->paths },
 		.reply_paths = { .number = config->reply_paths },
@@ -52,7 +87,7 @@ bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_confi
 
 	if (!weft_yaml_fields(doc, node, "engine", fields, &w))
 		return false;
-	if (w.transport.line && !read_transport(doc, &w.transport, transport))
+	if (!read_transport(doc, &w, config))
 		return false;
 	config->paths = (uint32_t)w.paths.number;
 	config->reply_paths = (uint32_t)w.reply_paths.number;

@@ -232,7 +232,8 @@ static bool read_claims(struct weft_play *play, const struct weft_yaml_value *va
 
 /* ---- the rest ---- */
 
-static bool read_loads(struct weft_play *play, const struct weft_yaml_value *value)
+static bool read_loads(
+	struct weft_play *play, const struct weft_yaml_value *value, const char *folder)
 {
 	struct weft_yaml *doc = &play->doc;
 	yaml_node_item_t *first;
@@ -246,7 +247,7 @@ static bool read_loads(struct weft_play *play, const struct weft_yaml_value *val
 		struct traffic *load = &play->loads[play->head.n_loads++];
 
 		if (!traffic_read(doc, play->topo, yaml_document_get_node(&doc->yaml, first[i]),
-			    (unsigned)i, load))
+			    folder, load))
 			return false;
 	}
 	return true;
@@ -298,10 +299,9 @@ static bool read_root(struct weft_play *play, size_t text_bytes, const char *fol
 	if (!place_read(doc, w.fabric.node, play->text, text_bytes, folder, &play->topo))
 		return false;
 	play->config.topo = play->topo;
-	return (!w.engine.line ||
-		       engine_read(doc, w.engine.node, &play->config, &play->transport)) &&
-	       read_seeds(play, &w) && read_loads(play, &w.load) && read_faults(play, &w.faults) &&
-	       read_claims(play, &w.expect);
+	return (!w.engine.line || engine_read(doc, w.engine.node, &play->config)) &&
+	       read_seeds(play, &w) && read_loads(play, &w.load, folder) &&
+	       read_faults(play, &w.faults) && read_claims(play, &w.expect);
 }
 
 static struct weft_play *make(const char *text, size_t bytes, const char *name)
@@ -321,7 +321,6 @@ static struct weft_play *make(const char *text, size_t bytes, const char *name)
 	memcpy(play->text, text, bytes);
 	play->text[bytes] = 0;
 	play->head.file = play->name;
-	play->transport = &transport_mrc;
 	weft_sim_config_default(&play->config);
 	return play;
 }

@@ -11,6 +11,7 @@
  *   engine.c  its engine and switches
  */
 #include <weft/base.h>
+#include <weft/load.h>
 #include <weft/play.h>
 #include <weft/yaml.h>
 
@@ -37,22 +38,22 @@ bool wish_expand(struct weft_play_faults *faults, const struct weft_topo *topo,
 
 /* ---- traffic.c ---- */
 
-enum traffic_kind { LOAD_PERMUTATION, LOAD_RING, LOAD_INCAST, LOAD_FLOWS };
+/* One entry of the list `load`: a job of room load, or flows pair by pair. */
 struct traffic {
-	enum traffic_kind kind;
+	struct weft_load_spec spec;
 	char name[32];
-	uint64_t bytes, at_ps;
-	uint32_t fan_in, line;
-	bool both; /* FLOWS: and back */
+	uint32_t line;
+	bool is_flows, both; /* both: and back */
+	bool has_seed;
 	uint32_t *from, *to;
 	uint32_t n_pairs;
 };
 bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
-	unsigned index, struct traffic *load);
-void traffic_free(struct traffic *load);
-uint32_t traffic_count(const struct weft_topo *topo, const struct traffic *load); /* flows */
-bool traffic_fill(const struct weft_topo *topo, const struct traffic *load, uint64_t seed,
-	struct weft_sim_flow flows[]);
+	const char *folder, struct traffic *traffic);
+void traffic_free(struct traffic *traffic);
+/* Adds its flows to all, behind those that are there; *ideal_ps: of these alone. */
+bool traffic_add(const struct weft_topo *topo, const struct traffic *traffic, uint64_t seed,
+	struct weft_load *all, uint64_t *ideal_ps, char *error, size_t error_bytes);
 /* Payload that the receivers of these flows can take in, bits per second. */
 double traffic_line_bps(
 	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
@@ -64,13 +65,7 @@ bool place_read(struct weft_yaml *doc, yaml_node_t *node, const char *text, size
 
 /* ---- engine.c ---- */
 
-struct transport {
-	const char *word;
-	bool is_there; /* false: a word that is known, for what is not built yet */
-};
-bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config,
-	const struct transport **transport);
-extern const struct transport transport_mrc;
+bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config);
 
 /* ---- claim.c, measure.c ---- */
 
@@ -112,7 +107,8 @@ struct sampler {
 	const struct weft_sim_flow *flows;
 	uint32_t rows_max, room;
 	uint64_t step_ps, next_ps;
-	double *last; /* what each column stood at */
+	double *last;  /* what each column stood at */
+	uint8_t **has; /* by group and host: it receives */
 	bool is_fixed, is_small;
 };
 bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
@@ -128,14 +124,13 @@ struct weft_play {
 	bool has_doc;
 	struct weft_topo *topo;
 	struct weft_sim_config config;
-	const struct transport *transport;
 	struct traffic loads[LOADS_MAX];
 	struct wish *faults;
 	struct claim *claims;
 	uint64_t sample_ps;
 };
-/* The flows of one run, and the groups they make; n: how many.  NULL: out of memory. */
-struct weft_sim_flow *flows_make(const struct weft_play *play, uint64_t seed, uint32_t *n,
+/* The flows of one run, and the groups they make, one per load.  False: error. */
+bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *all,
 	struct weft_play_group **groups, char *error, size_t error_bytes);
 
 #endif

@@ -29,38 +29,36 @@ static void name_apart(struct weft_play_group *groups, uint32_t n)
 	}
 }
 
-struct weft_sim_flow *flows_make(const struct weft_play *play, uint64_t seed, uint32_t *n,
+bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *all,
 	struct weft_play_group **groups, char *error, size_t error_bytes)
 {
-	struct weft_sim_flow *flows;
-	uint64_t all = 0;
+	char why[256] = "out of memory";
+	bool good = true;
 
-	for (uint32_t i = 0; i < play->head.n_loads; i++)
-		all += traffic_count(play->topo, &play->loads[i]);
-	flows = all < UINT32_MAX / 4 ? calloc(all, sizeof(*flows)) : NULL;
+	*all = (struct weft_load){ 0 };
 	*groups = calloc(play->head.n_loads, sizeof(**groups));
-	*n = 0;
-	for (uint32_t i = 0; i < play->head.n_loads && flows && *groups; i++) {
+	for (uint32_t i = 0; i < play->head.n_loads && *groups && good; i++) {
 		const struct traffic *load = &play->loads[i];
 		struct weft_play_group *group = &(*groups)[i];
 
-		WEFT_ASSERT(traffic_fill(play->topo, load, seed + i, flows + *n));
-		group->first = *n;
-		group->n = traffic_count(play->topo, load);
+		group->first = all->n;
+		good = traffic_add(
+			play->topo, load, seed + i, all, &group->ideal_ps, why, sizeof(why));
+		if (!good)
+			break;
+		group->n = all->n - group->first;
 		(void)snprintf(group->name, sizeof(group->name), "%s", load->name);
-		group->ideal_ps = weft_sim_ideal_ps(play->topo, flows + *n, group->n);
-		group->line_bps = traffic_line_bps(play->topo, flows + *n, group->n);
-		*n += group->n;
+		group->line_bps = traffic_line_bps(play->topo, all->flows + group->first, group->n);
 	}
-	if (flows && *groups) {
+	if (good && *groups) {
 		name_apart(*groups, play->head.n_loads);
-		return flows;
+		return true;
 	}
-	(void)snprintf(error, error_bytes, "%s: out of memory", play->head.file);
-	free(flows);
+	(void)snprintf(error, error_bytes, "%s: %s", play->head.file, why);
+	weft_load_close(all);
 	free(*groups);
 	*groups = NULL;
-	return NULL;
+	return false;
 }
 
 bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft_sim_memory *memory,
@@ -68,18 +66,19 @@ bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft
 {
 	struct weft_sim_config config = play->config;
 	struct weft_play_group *groups;
+	struct weft_load all;
 	char why[256];
-	uint32_t n;
-	struct weft_sim_flow *flows = flows_make(play, seed, &n, &groups, error, error_bytes);
 
-	if (!flows)
+	if (!flows_make(play, seed, &all, &groups, error, error_bytes))
 		return false;
 	config.seed = seed;
-	bool good = !weft_sim_estimate(&config, flows, n, memory, why, sizeof(why));
+	config.edges = all.edges;
+	config.n_edges = all.n_edges;
+	bool good = !weft_sim_estimate(&config, all.flows, all.n, memory, why, sizeof(why));
 
 	if (!good)
 		(void)snprintf(error, error_bytes, "%s: %s", play->head.file, why);
-	free(flows);
+	weft_load_close(&all);
 	free(groups);
 	return good;
 }
@@ -91,7 +90,7 @@ struct job {
 	const struct weft_play_options *options;
 	struct weft_sim_config config;
 	struct weft_play_result *result;
-	struct weft_sim_flow *flows;
+	struct weft_load load;
 	struct weft_play_faults faults;
 	struct weft_sim *sim;
 	bool is_stopped;
@@ -110,7 +109,7 @@ static bool watch(void *arg, const struct weft_sim_totals *so_far)
 static uint64_t ideal_of(const struct job *job)
 {
 	const struct weft_play_result *r = job->result;
-	uint64_t all_ps = weft_sim_ideal_ps(job->play->topo, job->flows, r->n_flows);
+	uint64_t all_ps = weft_sim_ideal_ps(job->play->topo, job->load.flows, r->n_flows);
 
 	for (uint32_t i = 0; i < r->n_groups; i++)
 		all_ps = WEFT_MAX(all_ps, r->groups[i].ideal_ps);
@@ -127,7 +126,8 @@ static void describe(struct job *job)
 	(void)snprintf(r->title, sizeof(r->title), "%s", play->head.title);
 	(void)snprintf(r->file, sizeof(r->file), "%s", play->head.file);
 	(void)snprintf(r->fabric, sizeof(r->fabric), "%s", s->name);
-	(void)snprintf(r->transport, sizeof(r->transport), "%s", play->transport->word);
+	(void)snprintf(
+		r->transport, sizeof(r->transport), "%s", weft_rival_name(job->config.rival.kind));
 	r->seed = job->config.seed;
 	r->stop_ps = play->head.stop_ps;
 	r->hosts = s->hosts;
@@ -136,7 +136,7 @@ static void describe(struct job *job)
 	r->threads = job->config.threads;
 	r->paths = job->config.paths;
 	r->ideal_ps = ideal_of(job);
-	r->line_bps = traffic_line_bps(play->topo, job->flows, r->n_flows);
+	r->line_bps = traffic_line_bps(play->topo, job->load.flows, r->n_flows);
 }
 
 static bool prepare(struct job *job, char *error, size_t error_bytes)
@@ -145,10 +145,11 @@ static bool prepare(struct job *job, char *error, size_t error_bytes)
 	struct weft_play_result *r = job->result;
 	char why[256];
 
-	job->flows =
-		flows_make(play, job->options->seed, &r->n_flows, &r->groups, error, error_bytes);
-	if (!job->flows)
+	if (!flows_make(play, job->options->seed, &job->load, &r->groups, error, error_bytes))
 		return false;
+	r->n_flows = job->load.n;
+	job->config.edges = job->load.edges;
+	job->config.n_edges = job->load.n_edges;
 	r->n_groups = play->head.n_loads;
 	for (uint32_t i = 0; i < play->head.n_faults; i++) {
 		if (wish_expand(&job->faults, play->topo, &play->faults[i], play->head.stop_ps,
@@ -170,9 +171,10 @@ static bool prepare(struct job *job, char *error, size_t error_bytes)
 	describe(job);
 	double before_s = real_s(job->options);
 
-	if (weft_sim_estimate(&job->config, job->flows, r->n_flows, &r->memory, why, sizeof(why)) ||
-		weft_sim_open(&job->sim, &job->config, job->flows, r->n_flows, job->faults.list,
-			job->faults.n, why, sizeof(why))) {
+	if (weft_sim_estimate(
+		    &job->config, job->load.flows, r->n_flows, &r->memory, why, sizeof(why)) ||
+		weft_sim_open(&job->sim, &job->config, job->load.flows, r->n_flows,
+			job->faults.list, job->faults.n, why, sizeof(why))) {
 		(void)snprintf(error, error_bytes, "%s: %s", play->head.file, why);
 		return false;
 	}
@@ -202,7 +204,7 @@ static bool run(struct job *job, char *error, size_t error_bytes)
 	struct sampler s;
 
 	rows = job->options->rows_max ? WEFT_MAX(job->options->rows_max, 8u) : rows;
-	if (!sample_open(&s, r, job->sim, job->flows, first_step_ps(job, rows), rows,
+	if (!sample_open(&s, r, job->sim, job->load.flows, first_step_ps(job, rows), rows,
 		    job->play->sample_ps)) {
 		sample_close(&s);
 		(void)snprintf(error, error_bytes, "%s: out of memory", job->play->head.file);
@@ -229,9 +231,10 @@ static void read_out(struct job *job)
 	weft_sim_totals(job->sim, &r->totals);
 	weft_sim_counters(job->sim, &r->counters);
 	for (uint32_t i = 0; i < r->n_flows; i++) {
-		r->flow_ps[i] = weft_sim_flow_ps(job->sim, i);
-		r->start_ps[i] = job->flows[i].start_ps;
-		r->len_bytes[i] = job->flows[i].len_bytes;
+		/* Steps of computing are no flows to those who ask how long flows took. */
+		r->flow_ps[i] = job->load.flows[i].len_bytes ? weft_sim_flow_ps(job->sim, i) : 0;
+		r->start_ps[i] = job->load.flows[i].start_ps;
+		r->len_bytes[i] = job->load.flows[i].len_bytes;
 	}
 	recovery_find(r);
 }
@@ -255,7 +258,7 @@ struct weft_play_result *weft_play_run(const struct weft_play *play,
 		read_out(&job);
 	weft_sim_close(job.sim);
 	weft_play_faults_free(&job.faults);
-	free(job.flows);
+	weft_load_close(&job.load);
 	if (good)
 		return job.result;
 	weft_play_result_free(job.result);

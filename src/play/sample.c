@@ -40,7 +40,6 @@ static bool name_columns(struct sampler *s)
 		    column(s, WEFT_PLAY_SUM, "packets", "repeated") &&
 		    column(s, WEFT_PLAY_SUM, "paths", "retired") &&
 		    column(s, WEFT_PLAY_SUM, "paths", "revived") &&
-		    column(s, WEFT_PLAY_LAST, "paths", "paths out") &&
 		    column(s, WEFT_PLAY_LAST, "flows", "flows done") &&
 		    column(s, WEFT_PLAY_MAX, "bytes", "queue up") &&
 		    column(s, WEFT_PLAY_MAX, "bytes", "queue t1") &&
@@ -80,6 +79,24 @@ static bool name_paths(struct sampler *s)
 	return true;
 }
 
+/* Who receives what a load sends. */
+static bool find_receivers(struct sampler *s)
+{
+	const struct weft_play_result *r = s->result;
+
+	s->has = calloc(GROUPS_MAX, sizeof(*s->has));
+	for (uint32_t g = 0; g < r->n_groups && r->n_groups <= GROUPS_MAX && s->has; g++) {
+		const struct weft_play_group *group = &r->groups[g];
+
+		s->has[g] = calloc(r->hosts, 1);
+		if (!s->has[g])
+			return false;
+		for (uint32_t i = group->first; i < group->first + group->n; i++)
+			s->has[g][s->flows[i].dst] |= s->flows[i].len_bytes != 0;
+	}
+	return s->has;
+}
+
 bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
 	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed)
 {
@@ -95,7 +112,8 @@ bool sample_open(struct sampler *s, struct weft_play_result *result, const struc
 	result->columns = calloc(COLUMNS_MAX, sizeof(*result->columns));
 	result->at_ps = calloc(s->room, sizeof(*result->at_ps));
 	s->last = calloc(COLUMNS_MAX, sizeof(*s->last));
-	return result->columns && result->at_ps && s->last && name_columns(s) && name_paths(s);
+	return result->columns && result->at_ps && s->last && find_receivers(s) &&
+	       name_columns(s) && name_paths(s);
 }
 
 /* ---- one look ---- */
@@ -113,17 +131,14 @@ static double sum_queues(const struct sampler *s, uint32_t plane, double longest
 	return waiting;
 }
 
-static double group_bytes(const struct sampler *s, const struct weft_play_group *group)
+/* What a host gets of other loads counts as well: see docs/scenarios.md. */
+static double group_bytes(const struct sampler *s, uint32_t group)
 {
 	double bytes = 0;
-	uint32_t last = WEFT_TOPO_NONE;
 
-	/* What a host gets of other loads counts as well: see docs/scenarios.md. */
-	for (uint32_t i = group->first; i < group->first + group->n; i++) {
-		if (s->flows[i].dst != last)
-			bytes += (double)weft_sim_host_counters(s->sim, s->flows[i].dst)
-					 ->rx_data_bytes;
-		last = s->flows[i].dst;
+	for (uint32_t host = 0; host < s->result->hosts; host++) {
+		if (s->has[group][host])
+			bytes += (double)weft_sim_host_counters(s->sim, host)->rx_data_bytes;
 	}
 	return bytes;
 }
@@ -136,12 +151,12 @@ static uint32_t look(const struct sampler *s, double now[])
 	struct weft_sim_totals totals;
 	struct weft_counters sum;
 	struct weft_path_info info;
-	uint32_t n = 12;
+	uint32_t n = 11;
 
 	weft_sim_totals(s->sim, &totals);
 	weft_sim_counters(s->sim, &sum);
 	for (uint32_t g = 0; g < r->n_groups && r->n_groups <= GROUPS_MAX; g++)
-		now[n++] = group_bytes(s, &r->groups[g]);
+		now[n++] = group_bytes(s, g);
 	for (uint32_t p = 0; p < r->planes; p++) {
 		struct weft_sim_plane plane;
 
@@ -154,8 +169,7 @@ static uint32_t look(const struct sampler *s, double now[])
 		now[n++] = info.sent;
 	double head[] = { (double)sum.rx_data_bytes, (double)totals.lost, (double)totals.trimmed,
 		(double)totals.marked, (double)sum.tx_rtx_pkts, (double)sum.paths_retired,
-		(double)sum.paths_revived, (double)sum.paths_retired - (double)sum.paths_revived,
-		totals.flows_done, longest[0], longest[1], longest[2] };
+		(double)sum.paths_revived, totals.flows_done, longest[0], longest[1], longest[2] };
 
 	memcpy(now, head, sizeof(head));
 	return n;
@@ -210,7 +224,11 @@ void sample_take(struct sampler *s, uint64_t now_ps)
 
 void sample_close(struct sampler *s)
 {
+	for (unsigned g = 0; g < GROUPS_MAX && s->has; g++)
+		free(s->has[g]);
+	free(s->has);
 	free(s->last);
+	s->has = NULL;
 	s->last = NULL;
 }
 

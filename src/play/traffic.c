@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traffic - who sends to whom, by words: a kind alone (ring, incast:32), or a kind and its fields.
+ * traffic - the list `load`: jobs of room load, in its words, and flows pair by pair.
+ *
+ * A kind alone (ring, incast:32, x.goal) or a kind with its fields; every field is handed to
+ * weft_load_set() as text, so that a scenario and a command line say the same thing.
  */
 #include "local.h"
 
@@ -8,61 +11,6 @@
 #include <string.h>
 
 enum { DATA_HEADERS = 14 + 80 + 8 + 12 + 4 + 4 + 4 + 16 };
-
-static const struct {
-	const char *word;
-	enum traffic_kind kind;
-} kinds[] = { { "permutation", LOAD_PERMUTATION }, { "ring", LOAD_RING }, { "incast", LOAD_INCAST },
-	{ "flows", LOAD_FLOWS } };
-
-struct words {
-	struct weft_yaml_value name, bytes, at, fan_in, from, to, both;
-};
-
-/* clang-format off */
-#define AT(member) offsetof(struct words, member)
-static const struct weft_yaml_field fields[] = {
-	{ "name", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(name), NULL },
-	{ "bytes", WEFT_FIELD_NUMBER, WEFT_UNIT_BYTES, 1, UINT32_MAX, AT(bytes), NULL },
-	{ "at", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 0, UINT64_C(1000000000000), AT(at), NULL },
-	{ "fan_in", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 1048576, AT(fan_in), NULL },
-	{ "from", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(from), NULL },
-	{ "to", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(to), NULL },
-	{ "both", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(both), NULL },
-	{ 0 },
-};
-#undef AT
-/* clang-format on */
-
-static bool read_kind(struct weft_yaml *doc, uint32_t line, const char *word, struct traffic *load)
-{
-	const char *colon = strchr(word, ':'), *meant;
-	size_t n = colon ? (size_t)(colon - word) : strlen(word);
-	uint64_t fan_in;
-
-	for (unsigned i = 0; i < WEFT_COUNT(kinds); i++) {
-		if (strlen(kinds[i].word) != n || strncmp(word, kinds[i].word, n))
-			continue;
-		load->kind = kinds[i].kind;
-		(void)snprintf(load->name, sizeof(load->name), "%s", kinds[i].word);
-		if (!colon)
-			return true;
-		if (load->kind != LOAD_INCAST ||
-			!weft_unit_parse(WEFT_UNIT_COUNT, colon + 1, &fan_in) || !fan_in ||
-			fan_in > 1048576)
-			return weft_yaml_fail(doc, line, "load",
-				"'%s': only incast has a number, "
-				"incast:32",
-				word);
-		load->fan_in = (uint32_t)fan_in;
-		return true;
-	}
-	meant = weft_word_near(word, kinds, WEFT_COUNT(kinds), sizeof(kinds[0]));
-	return weft_yaml_fail(doc, line, "load",
-		"no load '%.40s'%s%s%s allowed: permutation, ring, "
-		"incast, flows",
-		word, meant ? ", did you mean '" : ",", meant ? meant : "", meant ? "'?" : "");
-}
 
 /* One host, or a list of them. */
 static bool read_hosts(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
@@ -73,6 +21,7 @@ static bool read_hosts(struct weft_yaml *doc, const struct weft_topo *topo, yaml
 	size_t count = is_list ? (size_t)(node->data.sequence.items.top - first) : 1;
 	const char *text;
 
+	free(*hosts);
 	*hosts = calloc(count ? count : 1, sizeof(**hosts));
 	if (!*hosts || !count)
 		return weft_yaml_fail(
@@ -90,122 +39,202 @@ static bool read_hosts(struct weft_yaml *doc, const struct weft_topo *topo, yaml
 	return true;
 }
 
-static bool read_pairs(struct weft_yaml *doc, const struct weft_topo *topo, const struct words *w,
-	struct traffic *load)
+static bool judge_pairs(struct weft_yaml *doc, const struct traffic *t, uint32_t n_to)
 {
-	uint32_t n_to = 0;
-
-	if (!w->from.line || !w->to.line)
+	if (!t->from || !t->to)
 		return weft_yaml_fail(
-			doc, load->line, "flows", "it needs from and to: hosts, pair by pair");
-	if (!read_hosts(doc, topo, w->from.node, "flows.from", &load->from, &load->n_pairs) ||
-		!read_hosts(doc, topo, w->to.node, "flows.to", &load->to, &n_to))
-		return false;
-	if (n_to != load->n_pairs)
-		return weft_yaml_fail(doc, w->to.line, "flows.to",
+			doc, t->line, "flows", "it needs from and to: hosts, pair by pair");
+	if (n_to != t->n_pairs)
+		return weft_yaml_fail(doc, t->line, "flows.to",
 			"%u hosts, but %u send: as many are wanted", (unsigned)n_to,
-			(unsigned)load->n_pairs);
+			(unsigned)t->n_pairs);
 	for (uint32_t i = 0; i < n_to; i++) {
-		if (load->from[i] == load->to[i])
-			return weft_yaml_fail(doc, w->to.line, "flows.to",
+		if (t->from[i] == t->to[i])
+			return weft_yaml_fail(doc, t->line, "flows.to",
 				"pair %u is a host and itself", (unsigned)i + 1);
 	}
 	return true;
 }
 
-static bool judge(struct weft_yaml *doc, const struct weft_topo *topo, const struct traffic *load)
+/* A file beside the scenario. */
+static const char *beside(const char *folder, const char *file, char path[WEFT_LOAD_TEXT_BYTES])
 {
-	uint32_t hosts = weft_topo_shape(topo)->hosts,
-		 near = WEFT_MIN(weft_topo_shape(topo)->hosts_per_t0, hosts);
+	if (*file == '/' || !*folder)
+		return file;
+	(void)snprintf(path, WEFT_LOAD_TEXT_BYTES, "%s/%s", folder, file);
+	return path;
+}
 
-	if (hosts < 2)
-		return weft_yaml_fail(doc, load->line, "load", "this fabric has one host");
-	if (load->kind == LOAD_INCAST && !load->fan_in)
-		return weft_yaml_fail(doc, load->line, "incast", "it needs fan_in: how many send");
-	if (load->kind == LOAD_INCAST && load->fan_in > hosts - near)
-		return weft_yaml_fail(doc, load->line, "incast.fan_in",
-			"%u hosts are to send to h0, and %u hang on other T0s",
-			(unsigned)load->fan_in, (unsigned)(hosts - near));
-	return true;
+static bool read_field(struct weft_yaml *doc, const char *folder, struct traffic *t,
+	const char *key, yaml_node_t *node)
+{
+	char why[256], path[WEFT_LOAD_TEXT_BYTES], field[64];
+	const char *value;
+
+	(void)snprintf(field, sizeof(field), "%s.%.24s", t->name, key);
+	if (!weft_yaml_scalar(doc, node, field, &value))
+		return false;
+	if (!strcmp(key, "both") && t->is_flows) {
+		t->both = !strcmp(value, "true");
+		return t->both || !strcmp(value, "false") ||
+		       weft_yaml_fail(doc, weft_yaml_line(node), field,
+			       "'%.20s' is not a truth value, allowed: true, false", value);
+	}
+	t->has_seed |= !strcmp(key, "seed");
+	if (!strcmp(key, "file"))
+		value = beside(folder, value, path);
+	if (weft_load_set(&t->spec, strcmp(key, "at") ? key : "start", value, why, sizeof(why)))
+		return true;
+	return weft_yaml_fail(doc, weft_yaml_line(node), field, "%s", why);
+}
+
+static bool read_fields(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *map,
+	const char *folder, struct traffic *t)
+{
+	uint32_t n_to = 0;
+
+	if (map->type != YAML_MAPPING_NODE)
+		return weft_yaml_fail(
+			doc, t->line, t->name, "a mapping (bytes: 2MB, ...) is wanted");
+	for (yaml_node_pair_t *pair = map->data.mapping.pairs.start;
+		pair < map->data.mapping.pairs.top; pair++) {
+		yaml_node_t *node = yaml_document_get_node(&doc->yaml, pair->value);
+		const char *key;
+		bool good;
+
+		if (!weft_yaml_scalar(
+			    doc, yaml_document_get_node(&doc->yaml, pair->key), t->name, &key))
+			return false;
+		if (t->is_flows && !strcmp(key, "from"))
+			good = read_hosts(doc, topo, node, "flows.from", &t->from, &t->n_pairs);
+		else if (t->is_flows && !strcmp(key, "to"))
+			good = read_hosts(doc, topo, node, "flows.to", &t->to, &n_to);
+		else
+			good = read_field(doc, folder, t, key, node);
+		if (!good)
+			return false;
+	}
+	return !t->is_flows || judge_pairs(doc, t, n_to);
 }
 
 bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
-	unsigned index, struct traffic *load)
+	const char *folder, struct traffic *t)
 {
-	struct words w = { .bytes = { .number = 2000000 } };
 	yaml_node_t *map = NULL;
+	char why[256];
 	const char *word;
 
-	(void)index;
-	*load = (struct traffic){ .line = weft_yaml_line(node) };
+	*t = (struct traffic){ .line = weft_yaml_line(node) };
+	weft_load_spec_default(&t->spec);
 	if (node->type == YAML_MAPPING_NODE) {
 		yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 
 		if (node->data.mapping.pairs.top - pair != 1)
-			return weft_yaml_fail(doc, load->line, "load",
+			return weft_yaml_fail(doc, t->line, "load",
 				"one kind with its fields is wanted, - incast: {fan_in: 8}");
 		node = yaml_document_get_node(&doc->yaml, pair->key);
 		map = yaml_document_get_node(&doc->yaml, pair->value);
 	}
-	if (!weft_yaml_scalar(doc, node, "load", &word) || !read_kind(doc, load->line, word, load))
+	if (!weft_yaml_scalar(doc, node, "load", &word))
 		return false;
-	if (map && !weft_yaml_fields(doc, map, load->name, fields, &w))
+	t->is_flows = !strcmp(word, "flows");
+	(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(word, ":,"), word);
+	if (!t->is_flows && !weft_load_parse(&t->spec, word, why, sizeof(why)))
+		return weft_yaml_fail(doc, t->line, "load", "%s", why);
+	if ((map || t->is_flows) && !read_fields(doc, topo, map ? map : node, folder, t))
 		return false;
-	load->bytes = w.bytes.number;
-	load->at_ps = w.at.number * 1000;
-	load->both = w.both.number;
-	load->fan_in = w.fan_in.line ? (uint32_t)w.fan_in.number : load->fan_in;
-	if (load->kind == LOAD_FLOWS && !read_pairs(doc, topo, &w, load))
-		return false;
-	if (w.name.line)
-		(void)snprintf(load->name, sizeof(load->name), "%s", w.name.text);
-	return judge(doc, topo, load);
+	if (*t->spec.name)
+		(void)snprintf(t->name, sizeof(t->name), "%s", t->spec.name);
+	/* What cannot be made is told with its line, before anything runs. */
+	struct weft_load trial = { 0 };
+	uint64_t ideal_ps;
+	bool good = traffic_add(topo, t, 1, &trial, &ideal_ps, why, sizeof(why));
+
+	weft_load_close(&trial);
+	return good || weft_yaml_fail(doc, t->line, t->name, "%s", why);
 }
 
-void traffic_free(struct traffic *load)
+void traffic_free(struct traffic *t)
 {
-	free(load->from);
-	free(load->to);
-	load->from = load->to = NULL;
+	free(t->from);
+	free(t->to);
+	t->from = t->to = NULL;
 }
 
-uint32_t traffic_count(const struct weft_topo *topo, const struct traffic *load)
+/* ---- flows ---- */
+
+static bool make_pairs(const struct traffic *t, struct weft_load *one)
 {
-	return load->kind == LOAD_INCAST  ? load->fan_in
-	       : load->kind == LOAD_FLOWS ? load->n_pairs * (load->both ? 2 : 1)
-					  : weft_topo_shape(topo)->hosts;
-}
+	uint32_t n = t->n_pairs * (t->both ? 2 : 1);
 
-bool traffic_fill(const struct weft_topo *topo, const struct traffic *load, uint64_t seed,
-	struct weft_sim_flow flows[])
-{
-	uint32_t bytes = (uint32_t)load->bytes, n = traffic_count(topo, load);
-	bool good = true;
+	one->flows = calloc(n, sizeof(*one->flows));
+	one->n = one->n_max = one->flows ? n : 0;
+	for (uint32_t i = 0; i < one->n; i++) {
+		uint32_t k = i % t->n_pairs;
+		bool back = i >= t->n_pairs;
 
-	switch (load->kind) {
-	case LOAD_PERMUTATION:
-		weft_sim_permutation(topo, bytes, seed, flows);
-		break;
-	case LOAD_RING:
-		weft_sim_ring(topo, bytes, flows);
-		break;
-	case LOAD_INCAST:
-		good = weft_sim_incast(topo, load->fan_in, bytes, seed, flows);
-		break;
-	case LOAD_FLOWS:
-		for (uint32_t i = 0; i < n; i++) {
-			uint32_t k = i % load->n_pairs;
-			bool back = i >= load->n_pairs;
-
-			flows[i] =
-				(struct weft_sim_flow){ .src = back ? load->to[k] : load->from[k],
-					.dst = back ? load->from[k] : load->to[k],
-					.len_bytes = bytes };
-		}
-		break;
+		one->flows[i] = (struct weft_sim_flow){ .src = back ? t->to[k] : t->from[k],
+			.dst = back ? t->from[k] : t->to[k],
+			.len_bytes = (uint32_t)t->spec.bytes,
+			.start_ps = t->spec.start_ps,
+			.repeats = t->spec.repeats };
 	}
-	for (uint32_t i = 0; i < n && good; i++)
-		flows[i].start_ps = load->at_ps;
+	one->n_jobs = 1;
+	return one->flows;
+}
+
+/* Puts one behind all: its flows, and what they wait for, get other numbers. */
+static bool append(struct weft_load *all, const struct weft_load *one)
+{
+	uint64_t n = (uint64_t)all->n + one->n, n_edges = (uint64_t)all->n_edges + one->n_edges;
+	struct weft_sim_flow *flows =
+		n < WEFT_LOAD_FLOWS_MAX ? realloc(all->flows, (n + 1) * sizeof(*flows)) : NULL;
+
+	if (!flows)
+		return false;
+	all->flows = flows;
+	struct weft_sim_edge *edges = realloc(all->edges, (n_edges + 1) * sizeof(*edges));
+
+	if (!edges)
+		return false;
+	all->edges = edges;
+	for (uint32_t i = 0; i < one->n; i++) {
+		flows[all->n + i] = one->flows[i];
+		flows[all->n + i].after_first += all->n_edges;
+		flows[all->n + i].job = (uint16_t)(flows[all->n + i].job + all->n_jobs);
+	}
+	for (uint32_t i = 0; i < one->n_edges; i++) {
+		edges[all->n_edges + i] = one->edges[i];
+		edges[all->n_edges + i].flow += all->n;
+	}
+	all->n = all->n_max = (uint32_t)n;
+	all->n_edges = all->n_edges_max = (uint32_t)n_edges;
+	all->n_jobs += one->n_jobs;
+	return true;
+}
+
+bool traffic_add(const struct weft_topo *topo, const struct traffic *t, uint64_t seed,
+	struct weft_load *all, uint64_t *ideal_ps, char *error, size_t error_bytes)
+{
+	struct weft_load_spec spec = t->spec;
+	struct weft_load one = { 0 };
+	bool good;
+
+	if (t->is_flows && (spec.bytes < 1 || spec.bytes > UINT32_MAX)) {
+		(void)snprintf(error, error_bytes, "bytes: allowed are 1B to 4294967295B");
+		return false;
+	}
+	if (!t->has_seed)
+		spec.seed = seed;
+	(void)snprintf(error, error_bytes, "out of memory");
+	good = t->is_flows ? make_pairs(t, &one)
+			   : weft_load_add(&one, topo, &spec, error, error_bytes);
+	if (good) {
+		*ideal_ps = t->is_flows ? weft_sim_ideal_ps(topo, one.flows, one.n)
+					: weft_load_ideal_ps(&one, topo);
+		good = append(all, &one);
+	}
+	weft_load_close(&one);
 	return good;
 }
 
@@ -220,10 +249,11 @@ double traffic_line_bps(
 
 	while (payload > 256 && payload + 156 > s->mtu_bytes) /* as sim does */
 		payload /= 2;
-
 	if (!has)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
+		if (!flows[i].len_bytes)
+			continue;
 		has[flows[i].src] |= 1;
 		has[flows[i].dst] |= 2;
 	}

@@ -81,6 +81,8 @@ bool weft_sim_flow_path(
 		return false;
 	const struct flow_end *end = &sim->wiring.flow_ends[(uint64_t)conn << 1];
 
+	if (sim->config.rival.kind != WEFT_RIVAL_NONE)
+		return false; /* rivals have no paths */
 	return end->qpn &&
 	       !weft_path_info(sim->hosts[sim->flows[flow].src].ep, end->set, index, info);
 }

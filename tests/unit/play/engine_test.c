@@ -12,7 +12,7 @@ TEST(engine_read__changes_what_is_said)
 	CHECK_EQ(play->config.discipline, WEFT_DISCIPLINE_DROP_TAIL);
 	CHECK(play->config.unmarked_last_hop);
 	CHECK_STR(play->config.cc->name, "fixed");
-	CHECK_STR(play->transport->word, "mrc");
+	CHECK_EQ(play->config.rival.kind, WEFT_RIVAL_NONE);
 	weft_play_close(play);
 }
 
@@ -31,11 +31,37 @@ TEST(engine_read__leaves_the_rest)
 TEST(engine_read__refuses_what_it_does_not_know)
 {
 	stage_refuse(STAGE_BASE STAGE_LOAD "engine: {transport: tcp}\n",
-		"s.yaml:5: engine.transport: no transport 'tcp', allowed: mrc");
+		"s.yaml:5: engine.transport: no transport 'tcp', allowed: mrc, roce");
 	stage_refuse(STAGE_BASE STAGE_LOAD "engine: {cc: cubic}\n",
 		"s.yaml:5: engine.cc: no congestion control 'cubic'");
 	stage_refuse(
 		STAGE_BASE STAGE_LOAD "engine: {full: pause}\n", "s.yaml:5: engine.full: 'pause'");
 	stage_refuse(
 		STAGE_BASE STAGE_LOAD "engine: {paths: 0}\n", "s.yaml:5: engine.paths: '0' is out");
+}
+
+TEST(engine_read__brings_the_switches_of_a_transport)
+{
+	static const struct {
+		const char *engine;
+		enum weft_discipline discipline;
+	} rows[] = { { "transport: roce", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "transport: ndp", WEFT_DISCIPLINE_TRIM },
+		{ "transport: roce, pfc: true, dcqcn: true, qps: 4", WEFT_DISCIPLINE_LOSSLESS },
+		{ "transport: spray, full: drop", WEFT_DISCIPLINE_DROP_TAIL } };
+	char text[512];
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
+		(void)snprintf(
+			text, sizeof(text), STAGE_BASE STAGE_LOAD "engine: {%s}\n", rows[i].engine);
+		struct weft_play *play = stage_open(text);
+		struct weft_play_result *r = stage_run(play, 1);
+
+		CHECK_EQ(play->config.discipline, rows[i].discipline);
+		CHECK_EQ(r->totals.flows_done, 16);
+		CHECK(strstr(rows[i].engine, r->transport));
+		weft_play_result_free(r);
+		weft_play_close(play);
+	}
+	stage_refuse(STAGE_BASE STAGE_LOAD "engine: {qps: 4}\n", "s.yaml:5: engine: qps, dcqcn");
 }
