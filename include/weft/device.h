@@ -51,7 +51,7 @@ struct weft_dev_qp;
 #define WEFT_DEV_GIDS 1u       /* per device; index 0 */
 
 struct weft_dev_name {
-	char name[32];     /* "weft0", or as the configuration says; unique on this host */
+	char name[32];     /* "mrc0", or as the configuration says; unique on this host */
 	uint64_t guid;     /* from host and name: the same in every process */
 	uint8_t gid[16];   /* the host's address on plane 0; IPv4 as ::ffff:a.b.c.d */
 	char planes[1600]; /* own addresses, comma separated; empty: the fabric file's */
@@ -104,13 +104,13 @@ enum weft_dev_event_kind {
 	WEFT_DEV_PORT_DOWN,    /* last plane down */
 	WEFT_DEV_QP_FATAL,     /* user: the QP's.  Retry budget spent, CQ gone */
 	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key, bounds or agreement */
-	WEFT_DEV_QP_ESTABLISHED, /* user: the QP's.  First packet while in RTR */
 	WEFT_DEV_QP_LAST_WQE,  /* user: the QP's.  On an SRQ, in error, takes no more receives */
 	WEFT_DEV_CQ_ERROR,     /* user: the CQ's.  Overrun */
 	WEFT_DEV_SRQ_LIMIT,    /* user: the SRQ's */
 };
 struct weft_dev_event {
 	uint32_t kind, number;
+	uint32_t owner; /* as given with the QP; 0 of all else */
 	void *user;
 };
 int weft_dev_event_fd(const struct weft_dev *dev);
@@ -231,7 +231,8 @@ struct weft_dev_qp_init {
 	struct weft_dev_cq *cq_tx, *cq_rx;
 	struct weft_dev_srq *srq; /* or NULL; not STRICT */
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
-	void *user; /* of events and completions */
+	uint32_t owner; /* handed back in events: which interface it belongs to */
+	void *user;     /* of events and completions */
 };
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */
 int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,
@@ -340,13 +341,20 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], size_t max);
 /* A choice of EVs for QPs: those of them that lead to the QP's peer; rest: backups. */
 int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, uint32_t active,
-	uint32_t *paths);
+	uint32_t active_min, uint32_t *paths);
+/* For every QP of the group, also those that connect later. */
+int weft_dev_paths_mark(
+	struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to);
 int weft_dev_paths_close(struct weft_dev *dev, uint32_t paths); /* EBUSY: QPs use it */
 /* State of path `index` of a connected QP; ENOENT past the end; ENOTCONN before. */
 int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info);
 int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to);
-/* Probes one path; the answer, or none, comes from poll with this cookie.  Runs the device. */
-int weft_dev_probe(struct weft_dev_qp *qp, uint32_t ev, uint32_t cookie);
+/* The destination of packets with this EV to that device.  ENOENT: no such path. */
+int weft_dev_ev_address(
+	struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint8_t addr[16]);
+/* Probes one path to the device with this GID; the answer, or none, comes from poll with this
+ * cookie.  EAGAIN: it has not been found yet, call again; EHOSTUNREACH: there is none. */
+int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie);
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max);
 /* Path state changes and everything else the engine tells: as weft_events(). */
 size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max);

@@ -99,6 +99,7 @@ struct weft_config {
 	uint32_t reverse_probe_ns; /* EV-probe period of a set that only receives; 0: never */
 	uint32_t proof_answers;    /* clean answers in a row that bring a path back */
 	uint64_t seed;             /* the only source of randomness */
+	bool zeroed;               /* the block is all zero: init touches only what it needs */
 };
 void weft_config_default(struct weft_config *config);
 

@@ -74,8 +74,14 @@ struct weft_port_ops {
 	/* Returns when something arrived, a full plane has room again, a link changed, or max_ns
 	 * have passed.  May return early. */
 	void (*wait)(struct weft_port *port, uint64_t max_ns);
+	/* For whoever waits for more than this port.  will: returns an fd that becomes readable
+	 * when wait() would return; WEFT_PORT_BUSY: do not wait; WEFT_PORT_BLIND: look again
+	 * after a while.  Then not will, which deals with what woke; rx and tx may come between. */
+	int (*sleep)(struct weft_port *port, bool will);
 	void (*close)(struct weft_port *port);
 };
+
+enum { WEFT_PORT_BUSY = -1, WEFT_PORT_BLIND = -2 };
 
 /* ---- port/udp: sockets, no privilege ---- */
 

@@ -53,6 +53,8 @@ struct weft_live_config {
 	uint32_t timeout_ms; /* a peer silent for about this long ends a QP; 0: 4000 */
 	uint64_t rate_bps;   /* all planes together; 0: the fabric file's */
 	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
+	/* See struct weft_pump_config; no argument. */
+	void (*scatter)(void *arg, const struct weft_place *place);
 	bool no_checksum;    /* with planes: see struct weft_udp_config */
 	enum weft_icrc_use icrc; /* shm only; weft_live_defaults(): made, not checked */
 };
@@ -97,6 +99,29 @@ int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_por
 bool weft_session_gone(struct weft_live *live, struct weft_session *session);
 /* Closes the queue pairs at once: whoever wants an orderly end polls for it first. */
 void weft_session_close(struct weft_live *live, struct weft_session *session);
+
+/*
+ * Without a session: for whoever lets two ends know of each other by other means (device).  What
+ * one must know of the other; addr: own, per plane.
+ */
+struct weft_live_end {
+	char host[32], fabric[32];
+	uint32_t format, planes, mtu_bytes, n_src_ports; /* format: enum weft_udp_format */
+	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
+	uint64_t rate_bps;
+	bool trim_nack;
+	uint8_t addr[WEFT_PORTS_MAX][16];
+};
+void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
+/* From now on its packets are accepted, and pathset leads to it.  The other end may be one of this
+ * host, or this one.  -1: it does not fit this one, or the fabric file knows better. */
+int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
+	uint32_t *pathset, char *error, size_t error_bytes);
+void weft_live_peer_close(struct weft_live *live, uint32_t peer); /* as often as opened */
+/* Congestion control and timeouts as this fabric wants them; all else is left alone. */
+void weft_live_qp_defaults(
+	const struct weft_live *live, uint64_t rate_bps, struct weft_qp_attr *attr);
+const struct weft_topo *weft_live_topo(const struct weft_live *live); /* NULL: no fabric file */
 
 /*
  * mail - short messages between the two ends of a session, over its queue pair 0, so that they

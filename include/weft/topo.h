@@ -125,6 +125,10 @@ size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, u
 bool weft_topo_usid(
 	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint8_t addr[16]);
 
+/* From a host to its first switch of a plane and back, for packets between programs of one host. */
+void weft_topo_usid_self(
+	const struct weft_topo *topo, uint32_t host, uint32_t ev, uint8_t addr[16]);
+
 /* The EV in a destination address as the receiver sees it, block | dst | EV high | EV low. */
 static inline uint32_t weft_topo_usid_ev(const uint8_t addr[16])
 {

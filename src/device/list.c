@@ -172,7 +172,7 @@ static int read_planes(struct weft_dev_name *dev, const char *planes, char *erro
 	char words[LINE_BYTES];
 	const char *wrong;
 
-	*dev = (struct weft_dev_name){ .name = "weft0" };
+	*dev = (struct weft_dev_name){ .name = "mrc0" };
 	snprintf(words, sizeof(words), "%s", planes);
 	wrong = take_planes(dev, words);
 	if (wrong) {
@@ -196,7 +196,7 @@ static int read_fabric(struct weft_dev_name *dev, const char *path, char *error,
 	}
 	if (weft_topo_open(&topo, path, error, bytes))
 		return -1;
-	*dev = (struct weft_dev_name){ .name = "weft0" };
+	*dev = (struct weft_dev_name){ .name = "mrc0" };
 	node = weft_topo_node_find(topo, host);
 	if (node < weft_topo_shape(topo)->hosts)
 		weft_topo_host_addr(topo, node, 0, dev->gid);

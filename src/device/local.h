@@ -1,13 +1,301 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef DEVICE_LOCAL_H
 #define DEVICE_LOCAL_H
-/* What the files of device share with each other and with nobody else. */
+/*
+ * What the files of device share with each other and with nobody else.
+ *
+ * One mutex per device guards everything; functions here are called with it held unless they say
+ * otherwise.  A QP of the program (weft_dev_qp) keeps its own queues, as deep as the program
+ * asked, and feeds the engine's QP, which is opened at RTR and shallower.
+ */
 #include <weft/base.h>
 #include <weft/device.h>
+#include <weft/session.h>
+
+#include <pthread.h>
+
+#define SLOT_BITS 14u
+#define SLOTS (1u << SLOT_BITS)
+#define NUMBERS 1024u
+#define QPS_MAX 1024u
+#define MRS_MAX 16384u
+#define SGES_MAX 32u
+#define INLINE_MAX 1024u
+#define DEPTH_MAX 16384u
+#define CQES_MAX (1u << 20)
+#define SRQS_MAX 64u
+#define SRQ_DEPTH_MAX 4096u
+#define RD_ATOMIC_MAX 16u
+#define MESSAGE_MAX (1u << 30)
+#define CONTACTS_MAX 512u
+#define ZOMBIES_MAX 256u
+
+struct sge_list { /* memory in pieces, see struct weft_place */
+	uint32_t n;
+	struct {
+		uint8_t *at;
+		uint32_t bytes;
+	} part[];
+};
+
+struct work { /* a send of the program, in its ring */
+	uint64_t id, remote_va;
+	const void *data; /* contiguous */
+	void *owned;      /* free it: gathered data, or a list to scatter to */
+	void *to;
+	uint64_t operand[2];
+	struct weft_dev_ah *ah;
+	uint32_t len_bytes, rkey, imm, peer_qpn, qkey;
+	uint8_t op, flags;
+	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
+	bool scattered;
+};
+
+struct recv {
+	uint64_t id;
+	void *to;
+	uint32_t len_bytes;
+	bool scattered;
+	uint8_t fault;
+};
+
+struct zombie { /* an engine's QP that acknowledges on */
+	struct weft_qp *eq;
+	uint64_t until_ns;
+	uint32_t peer, set;
+	bool has_peer, has_set;
+};
+
+/* A datagram QP of some host, and ours that talks to it; or a process, for probes. */
+struct contact {
+	uint8_t gid[16];
+	uint32_t own_qpn, qpn;     /* as programs call them; slot 0: the process */
+	uint32_t eq_number;        /* qpn in the engine */
+	uint32_t peer, pathset, tries;
+	bool in_use, known;
+	uint64_t nonce, ask_at_ns, used_ns, since_ns;
+	struct weft_live_end end;
+};
+
+struct paths { /* a choice of EVs */
+	uint32_t *evs, *states; /* states: enum weft_path_state; EMPTY: not said */
+	uint32_t n, active, active_min, users;
+};
+
+struct weft_dev {
+	pthread_mutex_t lock;
+	struct weft_live *live;
+	struct weft_endpoint *ep;
+	struct weft_pump *pump;
+	struct weft_port *port;
+	struct weft_dev_name name;
+	struct weft_live_end end;
+	uint32_t fork_age, number;
+	int greet_fd, wake_fd, event_fd[2];
+	pthread_t thread;
+	bool has_thread, stop, asleep, has_overrun;
+	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
+	uint32_t greet_tokens;
+	struct weft_dev_qp *qps[SLOTS];
+	uint32_t n_qps, next_slot, n_mrs, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
+	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
+	uint64_t next_id;
+	struct weft_dev_cq *cqs;       /* all of them, linked */
+	struct weft_dev_srq *srqs;
+	struct weft_dev_qp *greeting;  /* those that wait for an answer, linked */
+	struct weft_dev_qp *backlog;   /* those with work that the engine had no room for */
+	struct weft_dev_mr **mrs;      /* [key & mask] */
+	struct zombie *zombies;
+	uint32_t n_zombies;
+	struct contact contacts[CONTACTS_MAX];
+	struct paths *paths;           /* [number - 1] */
+	uint32_t n_paths;
+	struct weft_dev *next;         /* open ones of this process, for stats.c */
+};
+
+struct weft_dev_pd {
+	struct weft_dev *dev;
+	uint32_t number, users;
+};
+
+struct weft_dev_mr {
+	struct weft_dev_pd *pd;
+	uint8_t *base;
+	uint64_t iova, len_bytes;
+	uint32_t key, access;
+};
+
+struct weft_dev_channel {
+	struct weft_dev *dev;
+	int fd[2];
+	uint32_t users;
+};
+
+struct weft_dev_cq {
+	struct weft_dev *dev;
+	struct weft_dev_cq *next;
+	struct weft_dev_channel *channel;
+	void *user;
+	uint64_t number; /* never used twice */
+	struct weft_dev_wc *ring;
+	uint32_t mask, entries, head, tail, users;
+	bool armed, armed_solicited, overrun;
+};
+
+struct weft_dev_srq {
+	struct weft_dev *dev;
+	struct weft_dev_srq *next;
+	struct weft_dev_pd *pd;
+	struct weft_dev_srq_attr attr;
+	void *user;
+	uint64_t number;
+	uint32_t recvq, users, n_free;
+	struct recv *slots;
+	uint32_t *free;
+	uint8_t *lists;
+	bool limit_armed;
+};
+
+struct weft_dev_ah {
+	struct weft_dev_pd *pd;
+	uint8_t gid[16];
+};
+
+struct weft_dev_qp {
+	struct weft_dev *dev;
+	struct weft_dev_pd *pd;
+	struct weft_dev_qp_init init;
+	struct weft_dev_qp_attr attr; /* .state is kept true */
+	uint32_t number;
+	uint64_t event_number;
+	/* engine's, from RTR on */
+	struct weft_qp *eq;
+	uint32_t eq_number, psn_tx, peer, pathset, own_set;
+	bool connected, has_own_set;
+	/* greeting */
+	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
+	uint32_t tries, peer_eq_number, peer_rd_atomic;
+	struct weft_dev_qp *next_greeting, *next_backlog;
+	bool in_greeting, in_backlog;
+	/* queues: head <= fed <= tail, all run freely */
+	struct work *sq;
+	struct recv *rq;
+	uint8_t *inlines, *lists;
+	uint32_t sq_mask, rq_mask;
+	uint64_t sq_head, sq_fed, sq_tail, rq_head, rq_fed, rq_tail;
+};
+
+extern uint32_t device_fork_age; /* how often this process is a child of one with devices */
+static inline bool device_is_dead(const struct weft_dev *dev)
+{
+	return dev->fork_age != device_fork_age;
+}
 
 /* ---- list.c ---- */
 
 /* "10.0.0.1" or "fd00::1"; IPv4 becomes ::ffff:a.b.c.d. */
 bool list_address(const char *text, uint8_t addr[16]);
+
+/* ---- device.c ---- */
+
+uint64_t device_random(void);
+
+/* ---- run.c: what makes a device go ---- */
+
+/* One turn: packets, completions, feeding.  Returns whether anything moved. */
+bool run_once(struct weft_dev *dev);
+/* Something was posted, or a deadline came nearer: the thread must not sleep past it. */
+void run_wake(struct weft_dev *dev);
+int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
+void run_stop(struct weft_dev *dev); /* without the lock */
+
+/* ---- event.c ---- */
+
+void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number, void *user);
+/* Reads one whole record of `bytes` from a pipe; errno.  Without the lock. */
+int event_read(int fd, void *record, size_t bytes);
+int event_pipe(int fd[2]); /* an errno value */
+
+/* ---- mr.c ---- */
+
+/* The memory of an SGE; NULL: no such key there, out of bounds, or access missing. */
+uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
+
+/* ---- cq.c ---- */
+
+void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited);
+void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn);
+
+/* ---- qp.c ---- */
+
+/* Everything not done ends as flushed; first: status of the oldest send, or OK for flushed. */
+void qp_to_error(struct weft_dev_qp *qp);
+/* The greeting is through: both ends know what they need. */
+struct greet_qp;
+int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
+	const struct greet_qp *peer);
+void qp_let_go(struct weft_dev_qp *qp); /* the engine's QP becomes a zombie */
+bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose time is over */
+
+/* ---- post.c, done.c ---- */
+
+void post_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
+void post_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
+bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
+	struct recv *out);
+size_t post_list_bytes(uint32_t sges);
+void post_scatter(void *to, uint32_t at, const void *from, uint32_t len_bytes);
+void post_place(void *arg, const struct weft_place *place); /* the pump's */
+void done_take(struct weft_dev *dev, const struct weft_done *done);
+void done_flush(struct weft_dev_qp *qp);
+void done_fail_front(struct weft_dev_qp *qp, uint32_t status); /* the oldest send ends so */
+bool srq_done(struct weft_dev_qp *qp, const struct weft_done *done, struct weft_dev_wc *wc);
+
+/* ---- greet_wire.c ---- */
+
+#define GREET_BYTES_MAX 1024u
+enum greet_kind { GREET_HELLO = 1, GREET_HELLO_ANSWER, GREET_PAIR, GREET_PAIR_ANSWER, GREET_WAIT };
+
+struct greet_qp {
+	uint32_t qpn, peer_qpn, eq_number, psn, mpr_psns, wimm, rd_atomic;
+	uint8_t profile;
+	bool trim_nack, dynamic_mpr;
+};
+struct greet {
+	uint8_t kind;
+	uint64_t nonce, echo;
+	uint32_t number;
+	struct weft_live_end end;
+	struct greet_qp qp; /* HELLO*: numbers only, 0 where no QP is meant */
+};
+size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX]);
+bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet);
+
+/* ---- greet.c ---- */
+
+int greet_open(struct weft_dev *dev, char *error, size_t error_bytes);
+void greet_start(struct weft_dev_qp *qp);
+void greet_stop(struct weft_dev_qp *qp);
+void greet_read(struct weft_dev *dev);                /* takes in what has come */
+void greet_timers(struct weft_dev *dev, uint64_t now); /* asks again; gives up */
+void greet_ask(struct weft_dev *dev, struct contact *contact);
+void greet_send_to(struct weft_dev *dev, const uint8_t gid[16], uint32_t number, uint32_t try,
+	struct greet *greet);
+
+/* ---- contact.c ---- */
+
+/* Known or being asked; NULL: too many. */
+struct contact *contact_take(
+	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn);
+bool contact_learn(struct weft_dev *dev, const struct greet *greet, struct contact *contact);
+const struct contact *contact_by_peer(
+	const struct weft_dev *dev, uint32_t peer, uint32_t own_qpn, uint32_t eq_number);
+/* The engine's number of a datagram QP of ours, 0 of a process; false: no such QP now. */
+bool contact_own(const struct weft_dev *dev, uint32_t own_qpn, uint32_t *eq_number);
+
+/* ---- stats.c ---- */
+
+void stats_register(struct weft_dev *dev);
+void stats_forget(struct weft_dev *dev); /* writes them, too */
 
 #endif /* DEVICE_LOCAL_H */

@@ -166,7 +166,8 @@ int weft_endpoint_init(struct weft_endpoint **out, void *block, const struct wef
 
 	if (!size || !block || (uintptr_t)block % 64)
 		return WEFT_EINVAL;
-	memset(block, 0, size);
+	if (!config->zeroed)
+		memset(block, 0, size);
 	struct carver c = { .at = (uintptr_t)block };
 	struct weft_endpoint *ep = carve_all(&c, config);
 

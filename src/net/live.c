@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -181,23 +182,29 @@ static uint32_t choose_sack_bytes(const struct weft_live *live)
 static int open_engine(struct weft_live *live, char *error, size_t bytes)
 {
 	struct weft_config *c = &live->config.engine;
-	size_t block_bytes;
 
 	c->ports = live->udp.planes;
 	c->mtu_bytes = live->udp.mtu_bytes;
 	c->base_rtt_ns = live->rtt_ns;
 	c->sack_bytes = choose_sack_bytes(live);
-	block_bytes = weft_endpoint_size(c);
-	live->block =
-		block_bytes ? aligned_alloc(64, WEFT_ALIGN_UP(block_bytes, (size_t)64)) : NULL;
+	c->zeroed = true;
+	live->block_bytes = weft_endpoint_size(c);
+	/* Much of it may never be used; what is not touched is not there. */
+	if (live->block_bytes)
+		live->block = mmap(NULL, live->block_bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (live->block == MAP_FAILED)
+		live->block = NULL;
 	if (!live->block || weft_endpoint_init(&live->ep, live->block, c)) {
 		snprintf(error, bytes,
-			block_bytes ? "no memory for %zu bytes of engine"
-				    : "the engine refuses this configuration%.0zu",
-			block_bytes);
+			live->block_bytes ? "no memory for %zu bytes of engine"
+					  : "the engine refuses this configuration%.0zu",
+			live->block_bytes);
 		return -1;
 	}
-	struct weft_pump_config pump = { .ep = live->ep, .port = live->port };
+	struct weft_pump_config pump = { .ep = live->ep,
+		.port = live->port,
+		.scatter = live->config.scatter };
 
 	if (weft_pump_open(&live->pump, &pump)) {
 		snprintf(error, bytes, "no memory");
@@ -268,7 +275,8 @@ void weft_live_close(struct weft_live *live)
 	if (live->line_path[0])
 		unlink(live->line_path);
 	weft_topo_close(live->topo);
-	free(live->block);
+	if (live->block)
+		munmap(live->block, live->block_bytes);
 	free(live);
 }
 

@@ -4,7 +4,7 @@
 /* live - what live.c (the endpoint), peer.c (whom it knows) and session.c (set-up) share. */
 #include "local.h"
 
-#define LIVE_PEERS_MAX 64u
+#define LIVE_PEERS_MAX 1024u
 #define LIVE_DIR_BYTES 64u /* of a directory with sockets, whose names hold 107 */
 
 struct live_peer {        /* a remote endpoint; sessions with it share its paths */
@@ -16,6 +16,7 @@ struct live_peer {        /* a remote endpoint; sessions with it share its paths
 struct live_port_kind {
 	const char *name;
 	uint32_t host_rtt_ns; /* what the two machines add to the fabric's idle round trip */
+	bool is_kernel;       /* packets are the kernel's IP's */
 	bool is_far;          /* peers come through the port before they can come to the line */
 	/* Fills port, udp_port, src_port, n_src_ports from `udp` (format, planes, addresses);
 	 * line_dir where hosts have no addresses that the kernel knows. */
@@ -36,6 +37,7 @@ struct weft_live {
 	struct weft_endpoint *ep;
 	struct weft_pump *pump;
 	void *block;
+	size_t block_bytes;
 	uint64_t rate_bps;
 	uint32_t host, rtt_ns, n_src_ports;
 	uint32_t queue_pkts; /* that may wait in a plane's socket or ring */
@@ -59,6 +61,9 @@ bool live_has_switch(const struct weft_live_config *config);
 /* The number of the peer that made this offer, with a path set to it; -1: error says why. */
 int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,
 	size_t error_bytes);
+/* Whether two ends can work together at all; the rest is negotiated. */
+int live_check(
+	const struct weft_live *live, const struct offer *peer, char *error, size_t error_bytes);
 void live_peer_give(struct weft_live *live, uint32_t peer);
 
 #endif /* NET_LIVE_H */

@@ -21,12 +21,38 @@ struct routes {                         /* to one peer */
 	uint32_t n;
 };
 
+/* What switches leave of the destination. */
+static void put_arrival(const struct weft_live *live, uint32_t dst, struct weft_udp_path *path)
+{
+	weft_topo_host_usid(live->topo, dst, weft_ev_plane(path->ev), path->arrive);
+	path->arrive[6] = (uint8_t)(path->ev >> 24);
+	path->arrive[7] = (uint8_t)(path->ev >> 16);
+	path->arrive[8] = (uint8_t)(path->ev >> 8);
+	path->arrive[9] = (uint8_t)path->ev;
+}
+
+/* To a program of this host: by the first switch and back, but the kernel, where it has the
+ * sockets, would not take a packet from itself that came in by an interface. */
+static void find_self(const struct weft_live *live, struct routes *routes)
+{
+	for (uint32_t plane = 0; plane < live->shape->planes; plane++) {
+		struct weft_udp_path *path = &routes->path[plane];
+
+		path->ev = routes->evs[plane] = weft_ev(plane, 0);
+		put_arrival(live, live->host, path);
+		weft_topo_usid_self(live->topo, live->host, path->ev, path->dst);
+		if (live->kind->is_kernel)
+			memcpy(path->dst, path->arrive, 16);
+	}
+	routes->n = live->shape->planes;
+}
+
 static int find_usid(const struct weft_live *live, const struct offer *offer, struct routes *routes,
 	char *error, size_t bytes)
 {
 	uint32_t dst = weft_topo_node_find(live->topo, offer->host);
 
-	if (dst >= live->shape->hosts || dst == live->host) {
+	if (dst >= live->shape->hosts || (dst == live->host && !offer->may_be_self)) {
 		snprintf(error, bytes, "peer calls itself \"%s\", which is %s", offer->host,
 			dst == live->host ? "this host" : "no host of this fabric");
 		return -1;
@@ -41,6 +67,10 @@ static int find_usid(const struct weft_live *live, const struct offer *offer, st
 			offer->host);
 		return -1;
 	}
+	if (dst == live->host) {
+		find_self(live, routes);
+		return 0;
+	}
 	routes->n = (uint32_t)weft_topo_evs(live->topo, live->host, dst, live->config.engine.seed,
 		routes->evs, WEFT_NET_EVS_MAX);
 	for (uint32_t i = 0; i < routes->n; i++) {
@@ -48,11 +78,7 @@ static int find_usid(const struct weft_live *live, const struct offer *offer, st
 
 		path->ev = routes->evs[i];
 		WEFT_ASSERT(weft_topo_usid(live->topo, live->host, dst, path->ev, path->dst));
-		weft_topo_host_usid(live->topo, dst, weft_ev_plane(path->ev), path->arrive);
-		path->arrive[6] = (uint8_t)(path->ev >> 24);
-		path->arrive[7] = (uint8_t)(path->ev >> 16);
-		path->arrive[8] = (uint8_t)(path->ev >> 8);
-		path->arrive[9] = (uint8_t)path->ev;
+		put_arrival(live, dst, path);
 	}
 	return 0;
 }

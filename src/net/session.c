@@ -47,29 +47,12 @@ static void close_qps(struct weft_session *session)
 	session->n_qps = 0;
 }
 
-/* 1.5 x rate x round trip (UET Table 3-76), and never less than what keeps all planes busy. */
-static uint32_t max_cwnd_bytes(uint64_t rate_bps, uint32_t rtt_ns)
-{
-	/* In this order 100 Tb/s and a second still fit. */
-	uint64_t bytes = rate_bps / 8000 * rtt_ns / 1000000 * 3 / 2;
-
-	return (uint32_t)WEFT_MIN(WEFT_MAX(bytes, (uint64_t)65536), (uint64_t)1 << 30);
-}
-
 static int open_qps(struct weft_live *live, struct weft_session *session, uint32_t n,
 	uint64_t rate_bps, char *error, size_t bytes)
 {
-	struct weft_qp_attr attr = {
-		.cc = live->cc,
-		.cc_config = { .rate_bps = rate_bps,
-			.mtu_bytes = weft_nominal_bytes(live->udp.mtu_bytes),
-			.base_rtt_ns = live->rtt_ns,
-			.trimming = live->trims,
-			/* Left to itself NSCC scales this by the shortest round trip it sees,
-			 * which on a host that polls is no measure of the path under load. */
-			.max_cwnd_bytes = max_cwnd_bytes(rate_bps, live->rtt_ns) },
-	};
+	struct weft_qp_attr attr = { 0 };
 
+	weft_live_qp_defaults(live, rate_bps, &attr);
 	for (uint32_t i = 0; i < n; i++) {
 		struct weft_qp_info info;
 
@@ -141,26 +124,6 @@ static void make_offer(struct weft_live *live, const struct weft_session *sessio
 		offer->qp[i].qpn = session->qpn[i];
 		offer->qp[i].psn = weft_live_random(live) & WEFT_PSN_MASK;
 	}
-}
-
-/* Whether two ends can work together at all; the rest is negotiated. */
-static int check_peer(
-	const struct weft_live *live, const struct offer *peer, char *error, size_t bytes)
-{
-	const char *fabric = live->topo ? live->shape->name : "";
-
-	if (strcmp(peer->fabric, fabric))
-		snprintf(error, bytes, "peer is on fabric \"%s\", this host on \"%s\"",
-			peer->fabric, fabric);
-	else if (peer->format != live->udp.format || peer->planes != live->udp.planes)
-		snprintf(error, bytes, "peer has %u planes, this host %u, or another format",
-			peer->planes, live->udp.planes);
-	else if (peer->mtu_bytes != live->udp.mtu_bytes)
-		snprintf(error, bytes, "peer sends %u bytes per packet, this host %u",
-			peer->mtu_bytes, live->udp.mtu_bytes);
-	else
-		return 0;
-	return -1;
 }
 
 static int send_offer(int fd, const struct offer *offer)
@@ -299,7 +262,7 @@ int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meet
 		free(meeting);
 		return 0;
 	}
-	if (rc || check_peer(live, &meeting->offer, error, error_bytes)) {
+	if (rc || live_check(live, &meeting->offer, error, error_bytes)) {
 		weft_live_refuse(meeting, error);
 		return -1;
 	}
@@ -419,7 +382,7 @@ static int agree(struct weft_live *live, int fd, json_t *app, struct weft_sessio
 	if (peer.n_qps != session->n_qps) {
 		snprintf(error, bytes, "peer's offer: qps: %u where %u were asked for", peer.n_qps,
 			session->n_qps);
-	} else if (!check_peer(live, &peer, error, bytes) &&
+	} else if (!live_check(live, &peer, error, bytes) &&
 		   !live_peer_take(live, &peer, &session->peer, error, bytes)) {
 		keep_peer(live, session, &peer);
 		rc = start_qps(live, session, &own, &peer, error, bytes);

@@ -159,6 +159,22 @@ bool weft_topo_usid(
 	return true;
 }
 
+void weft_topo_usid_self(
+	const struct weft_topo *topo, uint32_t host, uint32_t ev, uint8_t addr[16])
+{
+	const struct weft_topo_shape *s = &topo->shape;
+	uint32_t plane = weft_ev_plane(ev);
+	uint8_t *at = addr + 4;
+
+	WEFT_ASSERT(plane < s->planes);
+	memset(addr, 0, 16);
+	addr_put32(addr, topo->blocks[plane]);
+	at = s->behavior == WEFT_USID_UA ? put_links(topo, host, ev, true, at)
+					 : put_nodes(topo, host, host, ev, true, at);
+	addr_put16(at, usid_host(topo, plane, host % s->hosts_per_t0));
+	addr_put32(at + 2, ev);
+}
+
 /* Lists the uplinks that make a path in a plane; 1 (number 0) below one T0. */
 static uint32_t list_uplinks(const struct weft_topo *topo, uint32_t src, uint32_t dst,
 	uint32_t plane, uint16_t uplinks[])

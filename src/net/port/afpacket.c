@@ -365,6 +365,19 @@ static void wait_for(struct weft_port *port, uint64_t max_ns)
 	}
 }
 
+static int go_to_sleep(struct weft_port *port, bool will)
+{
+	struct afpacket *af = (struct afpacket *)port;
+
+	if (!will) {
+		wait_for(port, 0);
+		return WEFT_PORT_BUSY;
+	}
+	if (af->eth.full)
+		return WEFT_PORT_BLIND; /* not every full ring tells */
+	return af->eth.epoll_fd;
+}
+
 static const struct weft_port_ops ops = {
 	.name = "afpacket",
 	.rx = rx,
@@ -372,6 +385,7 @@ static const struct weft_port_ops ops = {
 	.room = eth_room,
 	.carrier = eth_carrier,
 	.wait = wait_for,
+	.sleep = go_to_sleep,
 	.close = close_port,
 };
 

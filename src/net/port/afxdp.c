@@ -298,6 +298,19 @@ static void wait_for(struct weft_port *port, uint64_t max_ns)
 		WEFT_COUNT(data));
 }
 
+static int go_to_sleep(struct weft_port *port, bool will)
+{
+	struct afxdp *af = (struct afxdp *)port;
+
+	if (!will) {
+		wait_for(port, 0);
+		return WEFT_PORT_BUSY;
+	}
+	if (af->eth.full)
+		return WEFT_PORT_BLIND;
+	return af->eth.epoll_fd;
+}
+
 static const struct weft_port_ops ops = {
 	.name = "afxdp",
 	.rx = rx,
@@ -305,6 +318,7 @@ static const struct weft_port_ops ops = {
 	.room = eth_room,
 	.carrier = eth_carrier,
 	.wait = wait_for,
+	.sleep = go_to_sleep,
 	.close = close_port,
 };
 

@@ -360,6 +360,13 @@ static void close_port(struct weft_port *port)
 	(void)port; /* lives and ends with the loop */
 }
 
+static int go_to_sleep(struct weft_port *port, bool will)
+{
+	(void)port;
+	(void)will;
+	return WEFT_PORT_BLIND;
+}
+
 static const struct weft_port_ops ops = {
 	.name = "loop",
 	.rx = rx,
@@ -367,6 +374,7 @@ static const struct weft_port_ops ops = {
 	.room = room,
 	.carrier = carrier,
 	.wait = wait_for,
+	.sleep = go_to_sleep,
 	.close = close_port,
 };
 

@@ -436,6 +436,26 @@ static void wait_for(struct weft_port *port, uint64_t max_ns)
 		look(shm);
 }
 
+static int go_to_sleep(struct weft_port *port, bool will)
+{
+	struct shm *shm = (struct shm *)port;
+	struct weft_shm_link *link = shm->gone ? NULL : shm->link;
+
+	if (!will) {
+		if (link)
+			weft_shm_will_sleep(link, false);
+		look(shm);
+		return WEFT_PORT_BUSY;
+	}
+	if (!link)
+		return WEFT_PORT_BLIND; /* it dials, or listens, when it is looked at */
+	weft_shm_will_sleep(link, true);
+	if (!has_work(shm))
+		return weft_shm_wait_fd(link);
+	weft_shm_will_sleep(link, false);
+	return WEFT_PORT_BUSY;
+}
+
 static const struct weft_port_ops ops = {
 	.name = "shm",
 	.rx = rx,
@@ -443,6 +463,7 @@ static const struct weft_port_ops ops = {
 	.room = room,
 	.carrier = carrier,
 	.wait = wait_for,
+	.sleep = go_to_sleep,
 	.close = close_port,
 };
 

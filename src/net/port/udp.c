@@ -282,6 +282,18 @@ static void wait_for(struct weft_port *port, uint64_t max_ns)
 	}
 }
 
+static int go_to_sleep(struct weft_port *port, bool will)
+{
+	struct udp *udp = (struct udp *)port;
+
+	if (!will) {
+		wait_for(port, 0);
+		return WEFT_PORT_BUSY;
+	}
+	udp->drained = false;
+	return udp->epoll_fd;
+}
+
 static const struct weft_port_ops ops = {
 	.name = "udp",
 	.rx = rx,
@@ -289,6 +301,7 @@ static const struct weft_port_ops ops = {
 	.room = room,
 	.carrier = carrier,
 	.wait = wait_for,
+	.sleep = go_to_sleep,
 	.close = close_port,
 };
 

@@ -52,7 +52,7 @@ TEST(weft_dev_list__reads_addresses)
 	CHECK(list[0].guid != list[1].guid);
 	setenv("WEFT_PLANES", "127.0.0.1", 1);
 	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), 1);
-	CHECK(!strcmp(list[0].name, "weft0"));
+	CHECK(!strcmp(list[0].name, "mrc0"));
 	forget();
 }
 

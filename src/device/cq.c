@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * cq - completions of the program, as deep as it asked, and the channels that tell of them.
+ *
+ * Arming a queue that is not empty tells at once.  The stricter rule of verbs (only completions
+ * that come later) costs programs their wake-up where one came between their last look and the
+ * arming; the lenient one costs a look in vain (design/verbs.md 2.4: UCX hung with the strict one).
+ *
+ * An overrun is the program's mistake, but must not be silent: the queue says so from then on,
+ * and queue pairs that complete into it fail.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **out)
+{
+	struct weft_dev_channel *channel;
+	int rc;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return ENOMEM;
+	channel->dev = dev;
+	rc = event_pipe(channel->fd);
+	if (rc) {
+		free(channel);
+		return rc;
+	}
+	pthread_mutex_lock(&dev->lock);
+	dev->n_channels++;
+	pthread_mutex_unlock(&dev->lock);
+	*out = channel;
+	return 0;
+}
+
+int weft_dev_channel_close(struct weft_dev_channel *channel)
+{
+	struct weft_dev *dev = channel->dev;
+
+	if (!device_is_dead(dev)) {
+		pthread_mutex_lock(&dev->lock);
+		bool busy = channel->users != 0;
+
+		if (!busy)
+			dev->n_channels--;
+		pthread_mutex_unlock(&dev->lock);
+		if (busy)
+			return EBUSY;
+	}
+	close(channel->fd[0]);
+	close(channel->fd[1]);
+	free(channel);
+	return 0;
+}
+
+int weft_dev_channel_fd(const struct weft_dev_channel *channel)
+{
+	return channel->fd[0];
+}
+
+int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
+{
+	struct weft_dev *dev = channel->dev;
+
+	for (;;) {
+		uint64_t number;
+		bool found = false;
+
+		if (device_is_dead(dev))
+			return ENODEV;
+		int rc = event_read(channel->fd[0], &number, sizeof(number));
+
+		if (rc)
+			return rc;
+		pthread_mutex_lock(&dev->lock);
+		for (const struct weft_dev_cq *cq = dev->cqs; cq && !found; cq = cq->next)
+			if (cq->number == number) {
+				*user = cq->user;
+				found = true;
+			}
+		pthread_mutex_unlock(&dev->lock);
+		if (found)
+			return 0;
+	}
+}
+
+static struct weft_dev_wc *open_ring(uint32_t entries, uint32_t *mask)
+{
+	uint32_t n = 16;
+
+	while (n < entries)
+		n *= 2;
+	*mask = n - 1;
+	return calloc(n, sizeof(struct weft_dev_wc));
+}
+
+int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
+	void *user, struct weft_dev_cq **out)
+{
+	struct weft_dev_cq *cq;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (!entries || entries > CQES_MAX || (channel && channel->dev != dev))
+		return EINVAL;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return ENOMEM;
+	*cq = (struct weft_dev_cq){
+		.dev = dev, .channel = channel, .user = user, .entries = entries
+	};
+	cq->ring = open_ring(entries, &cq->mask);
+	if (!cq->ring) {
+		free(cq);
+		return ENOMEM;
+	}
+	pthread_mutex_lock(&dev->lock);
+	cq->number = ++dev->next_id;
+	cq->next = dev->cqs;
+	dev->cqs = cq;
+	dev->n_cqs++;
+	if (channel)
+		channel->users++;
+	pthread_mutex_unlock(&dev->lock);
+	*out = cq;
+	return 0;
+}
+
+int weft_dev_cq_close(struct weft_dev_cq *cq)
+{
+	struct weft_dev *dev = cq->dev;
+
+	if (!device_is_dead(dev)) {
+		pthread_mutex_lock(&dev->lock);
+		bool busy = cq->users != 0;
+		struct weft_dev_cq **at = &dev->cqs;
+
+		if (!busy) {
+			while (*at != cq)
+				at = &(*at)->next;
+			*at = cq->next;
+			dev->n_cqs--;
+			if (cq->channel)
+				cq->channel->users--;
+		}
+		pthread_mutex_unlock(&dev->lock);
+		if (busy)
+			return EBUSY;
+	}
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries)
+{
+	struct weft_dev *dev = cq->dev;
+	struct weft_dev_wc *ring;
+	uint32_t mask;
+	int rc = 0;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (!entries || entries > CQES_MAX)
+		return EINVAL;
+	ring = open_ring(entries, &mask);
+	if (!ring)
+		return ENOMEM;
+	pthread_mutex_lock(&dev->lock);
+	if (cq->tail - cq->head > entries) {
+		rc = EINVAL;
+	} else {
+		struct weft_dev_wc *old = cq->ring;
+
+		for (uint32_t i = cq->head; i != cq->tail; i++)
+			ring[i & mask] = old[i & cq->mask];
+		cq->ring = ring;
+		cq->mask = mask;
+		cq->entries = entries;
+		ring = old;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	free(ring);
+	return rc;
+}
+
+uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq)
+{
+	return cq->entries;
+}
+
+static void ring_bell(struct weft_dev_cq *cq)
+{
+	cq->armed = cq->armed_solicited = false;
+	if (cq->channel && write(cq->channel->fd[1], &cq->number, sizeof(cq->number)) < 0)
+		return; /* full: it is readable, and more than readable helps nobody */
+}
+
+void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited)
+{
+	if (cq->overrun)
+		return;
+	if (cq->tail - cq->head >= cq->entries) {
+		cq->overrun = true;
+		event_put(cq->dev, WEFT_DEV_CQ_ERROR, cq->number, cq->user);
+		cq->dev->has_overrun = true;
+		if (cq->armed || cq->armed_solicited)
+			ring_bell(cq);
+		return;
+	}
+	cq->ring[cq->tail++ & cq->mask] = *wc;
+	if (cq->armed || (cq->armed_solicited && (solicited || wc->status)))
+		ring_bell(cq);
+}
+
+void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn)
+{
+	uint32_t kept = cq->head;
+
+	for (uint32_t i = cq->head; i != cq->tail; i++) {
+		const struct weft_dev_wc *wc = &cq->ring[i & cq->mask];
+
+		if (wc->qpn != qpn)
+			cq->ring[kept++ & cq->mask] = *wc;
+	}
+	cq->tail = kept;
+}
+
+static int take(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
+{
+	int n = 0;
+
+	while (n < max && cq->head != cq->tail)
+		wc[n++] = cq->ring[cq->head++ & cq->mask];
+	return n || !cq->overrun ? n : -1;
+}
+
+int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
+{
+	struct weft_dev *dev = cq->dev;
+	int n;
+
+	if (WEFT_UNLIKELY(device_is_dead(dev)))
+		return -1;
+	pthread_mutex_lock(&dev->lock);
+	n = take(cq, wc, max);
+	if (!n) {
+		(void)run_once(dev);
+		n = take(cq, wc, max);
+		dev->polled_ns = weft_pump_now(dev->pump);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return n;
+}
+
+int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
+{
+	struct weft_dev *dev = cq->dev;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	if (solicited_only && !cq->armed)
+		cq->armed_solicited = true;
+	else
+		cq->armed = true;
+	if (cq->head != cq->tail || cq->overrun)
+		ring_bell(cq);
+	dev->polled_ns = 0; /* it will sleep now: the thread takes over at once */
+	run_wake(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device - opening, closing, and what a device can do.
+ *
+ * Everything is sized for the limits that are told, so that a limit is never a lie; the engine's
+ * block is address space first and memory when used.
+ *
+ * A child of fork() has the memory of its parent, but not its thread, and shares its sockets and
+ * rings: whatever it did there would be done to the parent.  So its devices are dead from the
+ * beginning, without a lock being touched.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+uint32_t device_fork_age;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+uint64_t device_random(void)
+{
+	uint64_t bits;
+
+	WEFT_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
+	return bits;
+}
+
+static void on_fork(void)
+{
+	device_fork_age++;
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, on_fork);
+}
+
+static void size_engine(struct weft_config *engine)
+{
+	engine->qps = 4 * QPS_MAX; /* two of an extended one, and as many that acknowledge on */
+	engine->extended_qps = 2 * QPS_MAX;
+	engine->cqs = 1;
+	engine->cq_depth = 1u << 17;
+	engine->regions = MRS_MAX;
+	engine->pathsets = 2048;
+	engine->paths_per_set = 256;
+	engine->paths = 1u << 18;
+	engine->sq_depth = 256;
+	engine->rq_depth = 512;
+	engine->inflight_pkts = 16384;
+	engine->answers = 4096;
+	engine->events = 8192;
+	engine->rd_atomic_max = RD_ATOMIC_MAX;
+	engine->recvqs = SRQS_MAX;
+	engine->recvq_depth = SRQ_DEPTH_MAX;
+}
+
+static void close_fds(struct weft_dev *dev)
+{
+	const int fds[] = { dev->greet_fd, dev->wake_fd, dev->event_fd[0], dev->event_fd[1] };
+
+	for (size_t i = 0; i < WEFT_COUNT(fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
+{
+	struct weft_live_config config;
+
+	weft_live_defaults(&config);
+	config.planes = dev->name.planes[0] ? dev->name.planes : NULL;
+	config.scatter = post_place;
+	size_engine(&config.engine);
+	if (weft_live_open(&dev->live, &config, error, error_bytes))
+		return -1;
+	dev->ep = weft_live_endpoint(dev->live);
+	dev->port = weft_live_port(dev->live);
+	dev->pump = weft_live_pump(dev->live);
+	weft_live_end(dev->live, &dev->end);
+	memcpy(dev->name.gid, dev->end.addr[0], 16);
+	return 0;
+}
+
+static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
+{
+	dev->mrs = calloc(MRS_MAX, sizeof(*dev->mrs));
+	dev->zombies = calloc(ZOMBIES_MAX, sizeof(*dev->zombies));
+	dev->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (!dev->mrs || !dev->zombies || dev->wake_fd < 0 || event_pipe(dev->event_fd)) {
+		snprintf(error, error_bytes, "no memory or descriptors");
+		return ENOMEM;
+	}
+	if (open_live(dev, error, error_bytes))
+		return ENODEV;
+	if (greet_open(dev, error, error_bytes))
+		return EMFILE;
+	dev->planes_up = dev->port->ops->carrier(dev->port);
+	dev->next_slot = 16 + (uint32_t)device_random() % (SLOTS / 2);
+	dev->next_id = 64;
+	dev->greet_at_ns = WEFT_NEVER;
+	return 0;
+}
+
+int weft_dev_open(
+	struct weft_dev **out, const struct weft_dev_name *name, char *error, size_t error_bytes)
+{
+	struct weft_dev *dev = calloc(1, sizeof(*dev));
+	int rc;
+
+	if (!dev) {
+		snprintf(error, error_bytes, "no memory");
+		return ENOMEM;
+	}
+	(void)pthread_once(&once, watch_forks);
+	dev->name = *name;
+	dev->fork_age = device_fork_age;
+	dev->greet_fd = dev->wake_fd = dev->event_fd[0] = dev->event_fd[1] = -1;
+	pthread_mutex_init(&dev->lock, NULL);
+	rc = open_all(dev, error, error_bytes);
+	if (rc) {
+		weft_live_close(dev->live);
+		close_fds(dev);
+		free(dev->mrs);
+		free(dev->zombies);
+		free(dev);
+		return rc;
+	}
+	stats_register(dev);
+	*out = dev;
+	return 0;
+}
+
+/* Last ACKs: peers shall not fail for what has been received. */
+static void linger(struct weft_dev *dev)
+{
+	while (dev->n_zombies) {
+		if (!run_once(dev)) {
+			pthread_mutex_unlock(&dev->lock);
+			weft_clock_sleep(100000);
+			pthread_mutex_lock(&dev->lock);
+		}
+		(void)qp_reap(dev, weft_clock_now(NULL), false);
+	}
+}
+
+int weft_dev_close(struct weft_dev *dev)
+{
+	if (device_is_dead(dev)) {
+		close_fds(dev); /* this process's copies; the rest is the parent's */
+		return 0;
+	}
+	pthread_mutex_lock(&dev->lock);
+	bool busy = dev->n_qps || dev->n_mrs || dev->n_pds || dev->n_cqs || dev->n_srqs ||
+		    dev->n_ahs || dev->n_channels;
+
+	if (!busy)
+		linger(dev);
+	pthread_mutex_unlock(&dev->lock);
+	if (busy)
+		return EBUSY;
+	run_stop(dev);
+	stats_forget(dev);
+	weft_live_close(dev->live);
+	close_fds(dev);
+	for (uint32_t i = 0; i < dev->n_paths; i++) {
+		free(dev->paths[i].evs);
+		free(dev->paths[i].states);
+	}
+	free(dev->paths);
+	free(dev->mrs);
+	free(dev->zombies);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+	return 0;
+}
+
+void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr)
+{
+	const struct weft_config *engine = weft_live_engine(dev->live);
+
+	*attr = (struct weft_dev_attr){ .version = "0.1.0",
+		.guid = dev->name.guid,
+		.rate_bps = dev->end.rate_bps,
+		.planes = dev->end.planes,
+		.mtu_bytes = dev->end.mtu_bytes,
+		.max_qp = QPS_MAX,
+		.max_qp_wr = DEPTH_MAX,
+		.max_sge = SGES_MAX,
+		.max_inline_bytes = INLINE_MAX,
+		.max_cq = 65536,
+		.max_cqe = CQES_MAX,
+		.max_mr = MRS_MAX,
+		.max_pd = 65536,
+		.max_ah = 65536,
+		.max_srq = SRQS_MAX,
+		.max_srq_wr = SRQ_DEPTH_MAX,
+		.max_srq_sge = SGES_MAX,
+		.max_rd_atomic = RD_ATOMIC_MAX,
+		.max_msg_bytes = MESSAGE_MAX,
+		.max_datagram_bytes = dev->end.mtu_bytes,
+		.max_mr_bytes = UINT64_C(1) << 47,
+		.max_wimm = engine->wimm_max,
+		.max_mpr_psns = engine->window_psns,
+		.page_size_cap = 0xfffff000u,
+		.extended = true };
+	memcpy(attr->name, dev->name.name, sizeof(attr->name));
+	memcpy(attr->host, dev->end.host, sizeof(attr->host));
+}
+
+void weft_dev_gid(const struct weft_dev *dev, uint8_t gid[16])
+{
+	memcpy(gid, dev->name.gid, 16);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * done - what the engine has finished becomes what the program is told.
+ *
+ * The engine reports a work by its number in the program's queue; all before it are done, too.
+ * It has one completion queue here, emptied in every turn; how the program shares its queues
+ * among queue pairs is decided when their completions are handed out.  The first failure is told as
+ * it is and everything behind it as flushed, from the program's own queue, so that nothing the
+ * program has posted stays without an answer, whatever the engine knew of it.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t statuses[] = {
+	[WEFT_OK] = WEFT_DEV_OK,
+	[WEFT_FLUSHED] = WEFT_DEV_WR_FLUSH_ERR,
+	[WEFT_RETRY_EXCEEDED] = WEFT_DEV_RETRY_EXC_ERR,
+	[WEFT_REMOTE_ACCESS] = WEFT_DEV_REM_ACCESS_ERR,
+	[WEFT_REMOTE_INVALID] = WEFT_DEV_REM_INV_REQ_ERR,
+	[WEFT_REMOTE_OPERATION] = WEFT_DEV_REM_OP_ERR,
+	[WEFT_LOCAL_NO_RECV] = WEFT_DEV_LOC_QP_OP_ERR,
+	[WEFT_LOCAL_PROTOCOL] = WEFT_DEV_LOC_ACCESS_ERR,
+	[WEFT_CQ_OVERRUN] = WEFT_DEV_GENERAL_ERR,
+	[WEFT_LOCAL_LENGTH] = WEFT_DEV_LOC_LEN_ERR,
+	[WEFT_RNR_RETRY_EXCEEDED] = WEFT_DEV_RNR_RETRY_EXC_ERR,
+};
+
+static const uint8_t ops[] = {
+	[WEFT_DEV_WRITE] = WEFT_DEV_DONE_WRITE,
+	[WEFT_DEV_WRITE_IMM] = WEFT_DEV_DONE_WRITE,
+	[WEFT_DEV_SEND] = WEFT_DEV_DONE_SEND,
+	[WEFT_DEV_SEND_IMM] = WEFT_DEV_DONE_SEND,
+	[WEFT_DEV_READ] = WEFT_DEV_DONE_READ,
+	[WEFT_DEV_CMP_SWAP] = WEFT_DEV_DONE_CMP_SWAP,
+	[WEFT_DEV_FETCH_ADD] = WEFT_DEV_DONE_FETCH_ADD,
+};
+
+/* The oldest send is over. */
+static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor)
+{
+	struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
+
+	free(work->owned);
+	work->owned = NULL;
+	qp->sq_head++;
+	if (qp->sq_fed < qp->sq_head)
+		qp->sq_fed = qp->sq_head;
+	if (status == WEFT_DEV_OK && !(work->flags & WEFT_DEV_SIGNALED))
+		return;
+	struct weft_dev_wc wc = {
+		.id = work->id,
+		.status = status,
+		.op = ops[work->op],
+		.vendor = vendor,
+		.len_bytes = work->len_bytes,
+		.qpn = qp->number,
+		.qp_user = qp->init.user,
+		.at_ns = weft_pump_now(qp->dev->pump),
+	};
+
+	cq_put(qp->init.cq_tx, &wc, false);
+}
+
+static void finish_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited)
+{
+	wc->qpn = qp->number;
+	wc->qp_user = qp->init.user;
+	wc->at_ns = weft_pump_now(qp->dev->pump);
+	cq_put(qp->init.cq_rx, wc, solicited);
+}
+
+void done_flush(struct weft_dev_qp *qp)
+{
+	while (qp->sq_head != qp->sq_tail)
+		finish_send(qp, WEFT_DEV_WR_FLUSH_ERR, WEFT_FLUSHED);
+	while (qp->rq_head != qp->rq_tail) {
+		struct weft_dev_wc wc = { .id = qp->rq[qp->rq_head++ & qp->rq_mask].id,
+			.status = WEFT_DEV_WR_FLUSH_ERR,
+			.op = WEFT_DEV_DONE_RECV,
+			.vendor = WEFT_FLUSHED };
+
+		finish_recv(qp, &wc, false);
+	}
+	qp->rq_fed = qp->rq_tail;
+}
+
+void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
+{
+	if (qp->sq_head != qp->sq_tail)
+		finish_send(qp, status, WEFT_FLUSHED);
+	qp_to_error(qp);
+}
+
+/* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs. */
+static void put_grh(struct weft_dev_qp *qp, const struct recv *recv,
+	const struct weft_done *done, const struct contact *from)
+{
+	uint8_t grh[WEFT_GRH_BYTES] = { 0x60 };
+	uint32_t bytes = done->len_bytes - WEFT_GRH_BYTES;
+
+	grh[4] = (uint8_t)(bytes >> 8);
+	grh[5] = (uint8_t)bytes;
+	grh[6] = 17; /* UDP */
+	grh[7] = 64;
+	if (from)
+		memcpy(grh + 8, from->gid, 16);
+	memcpy(grh + 24, qp->dev->name.gid, 16);
+	if (done->len_bytes < WEFT_GRH_BYTES)
+		return;
+	if (recv->scattered)
+		post_scatter(recv->to, 0, grh, sizeof(grh));
+	else if (recv->to)
+		memcpy(recv->to, grh, sizeof(grh));
+}
+
+static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
+{
+	struct weft_dev_wc wc = {
+		.status = statuses[done->status],
+		.op = done->kind == WEFT_DONE_RECV_IMM ? WEFT_DEV_DONE_RECV_IMM
+						       : WEFT_DEV_DONE_RECV,
+		.vendor = done->status,
+		.len_bytes = done->len_bytes,
+		.imm = done->imm,
+		.src_qpn = qp->attr.peer_qpn,
+	};
+	bool has_imm = done->kind == WEFT_DONE_RECV_IMM || done->flags & WEFT_DONE_HAS_IMM;
+	struct recv *recv;
+
+	wc.flags = has_imm ? WEFT_DEV_WC_WITH_IMM : 0u;
+	if (qp->init.srq) {
+		recv = &qp->init.srq->slots[done->id];
+		qp->init.srq->free[qp->init.srq->n_free++] = (uint32_t)done->id;
+	} else {
+		if (done->id != qp->rq_head)
+			return; /* of a life before RESET */
+		recv = &qp->rq[qp->rq_head++ & qp->rq_mask];
+	}
+	wc.id = recv->id;
+	if (qp->init.profile == WEFT_DEV_DATAGRAM && !done->status) {
+		const struct contact *from =
+			contact_by_peer(qp->dev, done->peer, qp->number, done->src_qpn);
+
+		wc.src_qpn = from ? from->qpn : 0;
+		put_grh(qp, recv, done, from);
+		wc.flags |= WEFT_DEV_WC_GRH;
+	}
+	finish_recv(qp, &wc, qp->init.profile == WEFT_DEV_STRICT ||
+				     done->flags & WEFT_DONE_SOLICITED);
+	if (done->status && qp->attr.state != WEFT_DEV_ERR)
+		qp_to_error(qp);
+}
+
+static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
+{
+	if (done->id < qp->sq_head || done->id >= qp->sq_tail)
+		return; /* flushed already */
+	while (qp->sq_head != done->id)
+		finish_send(qp, WEFT_DEV_OK, WEFT_OK);
+	finish_send(qp, statuses[done->status], done->status);
+	if (done->status && qp->attr.state != WEFT_DEV_ERR)
+		qp_to_error(qp);
+	else if (qp->sq_fed != qp->sq_tail)
+		post_backlog(qp);
+}
+
+void done_take(struct weft_dev *dev, const struct weft_done *done)
+{
+	struct weft_dev_qp *qp = (struct weft_dev_qp *)(uintptr_t)done->user;
+
+	(void)dev;
+	if (!qp || done->status >= WEFT_COUNT(statuses))
+		return;
+	if (done->kind == WEFT_DONE_RECV_IMM || done->kind == WEFT_DONE_RECV)
+		take_recv(qp, done);
+	else
+		take_send(qp, done);
+}

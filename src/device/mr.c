@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mr - protection domains and registered memory.
+ *
+ * Registration is when bad memory must be found out: later the device would take the whole
+ * process down.  So the range is held against what the kernel says is mapped, with the rights
+ * that it will need, and its first and last page are read by a system call, which answers EFAULT
+ * where a mapping promises what a CPU cannot do (device memory).  Nothing here can keep a program
+ * from unmapping registered memory; real NICs pin it, we document it.
+ *
+ * A key is the engine's: a slot and 18 bits from the operating system.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int weft_dev_pd_open(struct weft_dev *dev, struct weft_dev_pd **out)
+{
+	struct weft_dev_pd *pd;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return ENOMEM;
+	pthread_mutex_lock(&dev->lock);
+	*pd = (struct weft_dev_pd){ .dev = dev, .number = ++dev->next_pd };
+	dev->n_pds++;
+	pthread_mutex_unlock(&dev->lock);
+	*out = pd;
+	return 0;
+}
+
+int weft_dev_pd_close(struct weft_dev_pd *pd)
+{
+	struct weft_dev *dev = pd->dev;
+	bool busy = false;
+
+	if (!device_is_dead(dev)) {
+		pthread_mutex_lock(&dev->lock);
+		busy = pd->users != 0;
+		if (!busy)
+			dev->n_pds--;
+		pthread_mutex_unlock(&dev->lock);
+	}
+	if (busy)
+		return EBUSY;
+	free(pd);
+	return 0;
+}
+
+/* Whether all of [from, from + bytes) is mapped with these rights. */
+static bool is_mapped(uintptr_t from, uint64_t bytes, bool write)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t at = from, end = from + bytes;
+	char line[512];
+
+	if (!maps)
+		return true; /* no /proc: the probe below must do */
+	while (at < end && fgets(line, sizeof(line), maps)) {
+		unsigned long long low, high;
+		char rights[8];
+
+		if (sscanf(line, "%llx-%llx %7s", &low, &high, rights) != 3 || high <= at)
+			continue;
+		if (low > at || rights[0] != 'r' || (write && rights[1] != 'w'))
+			break;
+		at = high;
+	}
+	fclose(maps);
+	return at >= end;
+}
+
+/* Lets the kernel read a byte there. */
+static bool is_readable(const void *at)
+{
+	int fd[2];
+	bool is = false;
+
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+		return true;
+	is = write(fd[1], at, 1) == 1;
+	close(fd[0]);
+	close(fd[1]);
+	return is;
+}
+
+static int check(const void *addr, uint64_t bytes, uint32_t access)
+{
+	if (!addr || !bytes || (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr || access & ~15u)
+		return EINVAL;
+	if (access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
+		!(access & WEFT_DEV_LOCAL_WRITE))
+		return EINVAL;
+	if (!is_mapped((uintptr_t)addr, bytes, access & WEFT_DEV_LOCAL_WRITE) ||
+		!is_readable(addr) || !is_readable((const uint8_t *)addr + bytes - 1))
+		return EFAULT;
+	return 0;
+}
+
+static uint32_t engine_access(uint32_t access)
+{
+	return (access & WEFT_DEV_REMOTE_WRITE ? WEFT_ACCESS_REMOTE_WRITE : 0u) |
+	       (access & WEFT_DEV_REMOTE_READ ? WEFT_ACCESS_REMOTE_READ : 0u) |
+	       (access & WEFT_DEV_REMOTE_ATOMIC ? WEFT_ACCESS_REMOTE_ATOMIC : 0u);
+}
+
+int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+	uint32_t access, struct weft_dev_mr **out)
+{
+	struct weft_dev *dev = pd->dev;
+	struct weft_dev_mr *mr;
+	int rc;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	rc = check(addr, len_bytes, access);
+	if (rc)
+		return rc;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return ENOMEM;
+	*mr = (struct weft_dev_mr){
+		.pd = pd, .base = addr, .iova = iova, .len_bytes = len_bytes, .access = access
+	};
+	pthread_mutex_lock(&dev->lock);
+	int error = weft_region_add(dev->ep, iova, addr, len_bytes, pd->number,
+		engine_access(access), (uint32_t)device_random(), &mr->key);
+
+	if (!error) {
+		dev->mrs[mr->key & (MRS_MAX - 1)] = mr;
+		dev->n_mrs++;
+		pd->users++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (error) {
+		free(mr);
+		return error == WEFT_EFULL ? ENOMEM : EINVAL;
+	}
+	*out = mr;
+	return 0;
+}
+
+int weft_dev_mr_close(struct weft_dev_mr *mr)
+{
+	struct weft_dev *dev = mr->pd->dev;
+
+	if (!device_is_dead(dev)) {
+		pthread_mutex_lock(&dev->lock);
+		(void)weft_region_drop(dev->ep, mr->key);
+		dev->mrs[mr->key & (MRS_MAX - 1)] = NULL;
+		dev->n_mrs--;
+		mr->pd->users--;
+		pthread_mutex_unlock(&dev->lock);
+	}
+	free(mr);
+	return 0;
+}
+
+uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr)
+{
+	return mr->key;
+}
+
+uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access)
+{
+	const struct weft_dev_mr *mr = pd->dev->mrs[sge->lkey & (MRS_MAX - 1)];
+
+	if (!mr || mr->key != sge->lkey || mr->pd != pd || (mr->access & access) != access ||
+		sge->addr < mr->iova || sge->len_bytes > mr->len_bytes ||
+		sge->addr - mr->iova > mr->len_bytes - sge->len_bytes)
+		return NULL;
+	return mr->base + (sge->addr - mr->iova);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * paths - what a controller wants to see and say: EVs, groups of them, planes, probes.
+ *
+ * A group is a choice of EVs without a peer; each QP that uses it gets a path set of its own, with
+ * those that lead to its peer, when it connects.  What is said of an EV of the group holds for
+ * those and for all that come later.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The topology's number of the host; false: no fabric file, or not one of its hosts. */
+static bool find_host(struct weft_dev *dev, const uint8_t gid[16], uint32_t *own, uint32_t *host)
+{
+	const struct weft_topo *topo = weft_live_topo(dev->live);
+	uint32_t plane;
+
+	return topo && weft_topo_host_find(topo, gid, host, &plane) &&
+	       weft_topo_host_find(topo, dev->end.addr[0], own, &plane);
+}
+
+static const struct contact *known(const struct weft_dev *dev, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
+		if (dev->contacts[i].known && !memcmp(dev->contacts[i].gid, gid, 16))
+			return &dev->contacts[i];
+	return NULL;
+}
+
+/* A path set that leads there: of a connected QP, else of a contact. */
+static bool find_set(const struct weft_dev *dev, const uint8_t gid[16], uint32_t *set)
+{
+	const struct contact *contact = known(dev, gid);
+
+	for (uint32_t i = 0; i < SLOTS && dev->n_qps; i++) {
+		const struct weft_dev_qp *qp = dev->qps[i];
+
+		if (!qp || !qp->connected || qp->init.profile == WEFT_DEV_DATAGRAM ||
+			memcmp(qp->attr.gid, gid, 16))
+			continue;
+		*set = qp->pathset;
+		return true;
+	}
+	if (contact)
+		*set = contact->pathset;
+	return contact != NULL;
+}
+
+int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], size_t max)
+{
+	uint32_t own, host, set, n = 0;
+	struct weft_path_info info;
+
+	if (device_is_dead(dev))
+		return -1;
+	pthread_mutex_lock(&dev->lock);
+	if (find_host(dev, gid, &own, &host) && own != host) {
+		n = (uint32_t)weft_topo_evs(weft_live_topo(dev->live), own, host,
+			weft_live_engine(dev->live)->seed, evs, max);
+	} else if (find_set(dev, gid, &set)) {
+		for (; n < max && !weft_path_info(dev->ep, set, n, &info); n++)
+			evs[n] = info.ev;
+	} else {
+		n = UINT32_MAX;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return n == UINT32_MAX ? -1 : (int)n;
+}
+
+int weft_dev_ev_address(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint8_t addr[16])
+{
+	uint32_t own, host;
+	const struct contact *contact;
+	int rc = ENOENT;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	contact = known(dev, gid);
+	if (find_host(dev, gid, &own, &host)) {
+		if (weft_topo_usid(weft_live_topo(dev->live), own, host, ev, addr))
+			rc = 0;
+	} else if (contact && weft_ev_plane(ev) < contact->end.planes) {
+		memcpy(addr, contact->end.addr[weft_ev_plane(ev)], 16);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+/* ---- groups ---- */
+
+int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, uint32_t active,
+	uint32_t active_min, uint32_t *number)
+{
+	struct paths group = { .n = n, .active = active, .active_min = active_min };
+	uint32_t at;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (!n || n > 512 || active > n)
+		return EINVAL;
+	group.evs = malloc(n * sizeof(*evs));
+	group.states = calloc(n, sizeof(*group.states));
+	if (!group.evs || !group.states) {
+		free(group.evs);
+		free(group.states);
+		return ENOMEM;
+	}
+	memcpy(group.evs, evs, n * sizeof(*evs));
+	pthread_mutex_lock(&dev->lock);
+	for (at = 0; at < dev->n_paths && dev->paths[at].n; at++)
+		;
+	if (at == dev->n_paths) {
+		struct paths *more = realloc(dev->paths, (at + 1) * sizeof(*more));
+
+		if (more) {
+			dev->paths = more;
+			dev->n_paths++;
+		}
+	}
+	bool fits = at < dev->n_paths;
+
+	if (fits)
+		dev->paths[at] = group;
+	pthread_mutex_unlock(&dev->lock);
+	if (!fits) {
+		free(group.evs);
+		free(group.states);
+		return ENOMEM;
+	}
+	*number = at + 1;
+	return 0;
+}
+
+int weft_dev_paths_close(struct weft_dev *dev, uint32_t number)
+{
+	int rc = 0;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	if (!number || number > dev->n_paths || !dev->paths[number - 1].n) {
+		rc = EINVAL;
+	} else if (dev->paths[number - 1].users) {
+		rc = EBUSY;
+	} else {
+		free(dev->paths[number - 1].evs);
+		free(dev->paths[number - 1].states);
+		dev->paths[number - 1] = (struct paths){ 0 };
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+int weft_dev_paths_mark(
+	struct weft_dev *dev, uint32_t number, uint32_t ev, enum weft_path_state to)
+{
+	int rc = ENOENT;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (to != WEFT_PATH_GOOD && to != WEFT_PATH_DENIED && to != WEFT_PATH_ASSUMED_BAD)
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (number && number <= dev->n_paths) {
+		struct paths *group = &dev->paths[number - 1];
+
+		for (uint32_t i = 0; i < group->n; i++)
+			if (group->evs[i] == ev) {
+				group->states[i] = to;
+				rc = 0;
+			}
+	}
+	for (uint32_t i = 0; !rc && i < SLOTS; i++)
+		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
+			(void)weft_path_mark(dev->ep, dev->qps[i]->own_set, ev, to,
+				weft_clock_now(NULL));
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+/* ---- one path ---- */
+
+int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info)
+{
+	int rc = ENOTCONN;
+
+	if (device_is_dead(qp->dev))
+		return ENODEV;
+	pthread_mutex_lock(&qp->dev->lock);
+	if (qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM)
+		rc = weft_path_info(qp->dev->ep, qp->pathset, index, info) ? ENOENT : 0;
+	pthread_mutex_unlock(&qp->dev->lock);
+	return rc;
+}
+
+int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to)
+{
+	int rc = ENOTCONN;
+
+	if (device_is_dead(qp->dev))
+		return ENODEV;
+	pthread_mutex_lock(&qp->dev->lock);
+	if (qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM)
+		rc = weft_path_mark(qp->dev->ep, qp->pathset, ev, to, weft_clock_now(NULL)) ?
+			     ENOENT : 0;
+	pthread_mutex_unlock(&qp->dev->lock);
+	return rc;
+}
+
+int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie)
+{
+	uint32_t set;
+	int rc;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	rc = run_start(dev) ? ENOMEM : 0;
+	if (!rc && find_set(dev, gid, &set)) {
+		int error = weft_post_probe(dev->ep, set, ev, cookie, weft_clock_now(NULL));
+
+		rc = error == WEFT_EFULL ? EAGAIN : error ? ENOENT : 0;
+	} else if (!rc) {
+		/* The first process of the host answers for it. */
+		const struct contact *contact = contact_take(dev, dev->number << SLOT_BITS, gid, 0);
+
+		rc = contact && contact->tries < 8 ? EAGAIN : EHOSTUNREACH;
+	}
+	(void)run_once(dev);
+	run_wake(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max)
+{
+	size_t n;
+
+	if (device_is_dead(dev))
+		return 0;
+	pthread_mutex_lock(&dev->lock);
+	(void)run_once(dev);
+	n = weft_poll_probe(dev->ep, done, max);
+	pthread_mutex_unlock(&dev->lock);
+	return (int)n;
+}
+
+/* ---- planes and eyes ---- */
+
+int weft_dev_plane_query(struct weft_dev *dev, uint32_t plane, struct weft_dev_plane *info)
+{
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (plane >= dev->end.planes)
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	uint32_t links = dev->port->ops->carrier(dev->port);
+
+	*info = (struct weft_dev_plane){ .link = links >> plane & 1,
+		.admin = !(dev->planes_shut >> plane & 1),
+		.rate_bps = dev->end.rate_bps / dev->end.planes };
+	memcpy(info->addr, dev->end.addr[plane], 16);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
+{
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (plane >= dev->end.planes)
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	uint32_t links = dev->port->ops->carrier(dev->port);
+
+	if (up)
+		dev->planes_shut &= ~(1u << plane);
+	else
+		dev->planes_shut |= 1u << plane;
+	(void)weft_port_mark(
+		dev->ep, plane, up && links >> plane & 1, weft_clock_now(NULL));
+	dev->planes_ns = 0;
+	(void)run_once(dev);
+	run_wake(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max)
+{
+	size_t n;
+
+	if (device_is_dead(dev))
+		return 0;
+	pthread_mutex_lock(&dev->lock);
+	n = weft_events(dev->ep, seq, events, max);
+	pthread_mutex_unlock(&dev->lock);
+	return n;
+}
+
+void weft_dev_counters(struct weft_dev *dev, struct weft_counters *counters)
+{
+	*counters = (struct weft_counters){ 0 };
+	if (device_is_dead(dev))
+		return;
+	pthread_mutex_lock(&dev->lock);
+	*counters = *weft_stats(dev->ep);
+	pthread_mutex_unlock(&dev->lock);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * post - work from the program into its queue, and from there into the engine.
+ *
+ * The program's queue is as deep as it asked; the engine's is shallow and shared by no one, so what
+ * does not fit waits here.  Keys are checked when work is posted: a wrong one becomes a completion
+ * in its turn, as with NICs.  Several pieces of data are gathered into one; inline data is copied.
+ *
+ * Hot: once per work.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t post_list_bytes(uint32_t sges)
+{
+	return sizeof(struct sge_list) + sges * sizeof(((struct sge_list *)0)->part[0]);
+}
+
+void post_scatter(void *to, uint32_t at, const void *from, uint32_t len_bytes)
+{
+	struct sge_list *list = to;
+	const uint8_t *bytes = from;
+
+	for (uint32_t i = 0; i < list->n && len_bytes; i++) {
+		if (at >= list->part[i].bytes) {
+			at -= list->part[i].bytes;
+			continue;
+		}
+		uint32_t n = WEFT_MIN(len_bytes, list->part[i].bytes - at);
+
+		memcpy(list->part[i].at + at, bytes, n);
+		bytes += n;
+		len_bytes -= n;
+		at = 0;
+	}
+}
+
+void post_place(void *arg, const struct weft_place *place)
+{
+	(void)arg;
+	post_scatter(place->to, place->list_at - 1, place->from, place->len_bytes);
+}
+
+/* Sums and checks; false: a key, a bound or an access is wrong. */
+static bool take_list(const struct weft_dev_pd *pd, const struct weft_dev_sge sges[], uint32_t n,
+	uint32_t access, struct sge_list *list, uint32_t *len_bytes)
+{
+	uint64_t sum = 0;
+
+	list->n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!sges[i].len_bytes)
+			continue;
+		list->part[list->n].at = mr_memory(pd, &sges[i], access);
+		list->part[list->n].bytes = sges[i].len_bytes;
+		if (!list->part[list->n++].at)
+			return false;
+		sum += sges[i].len_bytes;
+	}
+	*len_bytes = (uint32_t)sum;
+	return sum <= MESSAGE_MAX;
+}
+
+bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
+	struct recv *out)
+{
+	struct sge_list *list = (void *)room;
+
+	*out = (struct recv){ .id = recv->id };
+	if (!take_list(pd, recv->sges, recv->n_sges, WEFT_DEV_LOCAL_WRITE, list, &out->len_bytes))
+		return false;
+	out->scattered = list->n > 1;
+	out->to = list->n > 1 ? (void *)list : list->n ? list->part[0].at : NULL;
+	return true;
+}
+
+/* ---- sends ---- */
+
+static int take_inline(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct work *work)
+{
+	uint8_t *at = qp->inlines + (qp->sq_tail & qp->sq_mask) * qp->init.inline_bytes;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < send->n_sges; i++)
+		sum += send->sges[i].len_bytes;
+	if (sum > qp->init.inline_bytes)
+		return EINVAL;
+	work->data = at;
+	work->len_bytes = (uint32_t)sum;
+	for (uint32_t i = 0; i < send->n_sges; i++) {
+		if (send->sges[i].len_bytes)
+			memcpy(at, (const void *)(uintptr_t)send->sges[i].addr,
+				send->sges[i].len_bytes);
+		at += send->sges[i].len_bytes;
+	}
+	return 0;
+}
+
+static int gather(const struct sge_list *list, struct work *work)
+{
+	uint8_t *at = malloc(work->len_bytes);
+
+	if (!at)
+		return ENOMEM;
+	work->data = work->owned = at;
+	for (uint32_t i = 0; i < list->n; i++) {
+		memcpy(at, list->part[i].at, list->part[i].bytes);
+		at += list->part[i].bytes;
+	}
+	return 0;
+}
+
+static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct work *work)
+{
+	bool comes_back = send->op >= WEFT_DEV_READ;
+	_Alignas(8) uint8_t room[sizeof(struct sge_list) +
+				 SGES_MAX * sizeof(((struct sge_list *)0)->part[0])];
+	struct sge_list *list = (void *)room;
+
+	if (!take_list(qp->pd, send->sges, send->n_sges, comes_back ? WEFT_DEV_LOCAL_WRITE : 0,
+		    list, &work->len_bytes)) {
+		work->fault = WEFT_DEV_LOC_PROT_ERR;
+		return 0;
+	}
+	if (list->n <= 1) {
+		work->data = work->to = list->n ? list->part[0].at : NULL;
+		return 0;
+	}
+	if (!comes_back)
+		return gather(list, work);
+	work->to = work->owned = malloc(post_list_bytes(list->n));
+	if (!work->owned)
+		return ENOMEM;
+	memcpy(work->owned, list, post_list_bytes(list->n));
+	work->scattered = true;
+	return 0;
+}
+
+static bool may_do(const struct weft_dev_qp *qp, const struct weft_dev_send *send)
+{
+	if (send->op > WEFT_DEV_FETCH_ADD || send->n_sges > qp->init.sq_sges ||
+		(send->n_sges && !send->sges))
+		return false;
+	if (qp->init.profile == WEFT_DEV_DATAGRAM)
+		return (send->op == WEFT_DEV_SEND || send->op == WEFT_DEV_SEND_IMM) && send->ah;
+	if (send->op >= WEFT_DEV_READ && send->flags & WEFT_DEV_INLINE)
+		return false;
+	return qp->init.profile == WEFT_DEV_EXTENDED || send->op <= WEFT_DEV_WRITE_IMM;
+}
+
+static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
+{
+	struct work *work = &qp->sq[qp->sq_tail & qp->sq_mask];
+	int rc;
+
+	*work = (struct work){
+		.id = send->id,
+		.remote_va = send->remote_va,
+		.rkey = send->rkey,
+		.imm = send->imm,
+		.op = (uint8_t)send->op,
+		.flags = (uint8_t)(send->flags |
+				   (qp->init.signal_all ? (uint32_t)WEFT_DEV_SIGNALED : 0u)),
+		.operand = { send->operand[0], send->operand[1] },
+		.ah = send->ah,
+		.peer_qpn = send->peer_qpn,
+		.qkey = send->qkey,
+	};
+	rc = send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
+					   : take_memory(qp, send, work);
+	if (rc)
+		return rc;
+	if (qp->init.profile == WEFT_DEV_DATAGRAM && work->len_bytes > qp->dev->end.mtu_bytes)
+		work->fault = WEFT_DEV_LOC_LEN_ERR;
+	if (send->op >= WEFT_DEV_CMP_SWAP && !work->fault && work->len_bytes != 8)
+		work->fault = WEFT_DEV_LOC_LEN_ERR;
+	qp->sq_tail++;
+	return 0;
+}
+
+int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more)
+{
+	struct weft_dev *dev = qp->dev;
+	int rc;
+
+	if (WEFT_UNLIKELY(device_is_dead(dev)))
+		return ENODEV;
+	if (!may_do(qp, send))
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (qp->attr.state < WEFT_DEV_RTS)
+		rc = EINVAL;
+	else if (qp->sq_tail - qp->sq_head >= qp->init.sq_depth)
+		rc = ENOMEM;
+	else
+		rc = take_send(qp, send);
+	if (!rc && qp->attr.state == WEFT_DEV_ERR)
+		done_flush(qp);
+	else if (!rc)
+		post_feed(qp);
+	if (!more) {
+		(void)run_once(dev);
+		run_wake(dev);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+/* ---- into the engine ---- */
+
+static const uint8_t kinds[] = {
+	[WEFT_DEV_WRITE] = WEFT_WORK_WRITE,
+	[WEFT_DEV_WRITE_IMM] = WEFT_WORK_WRITE,
+	[WEFT_DEV_SEND] = WEFT_WORK_SEND,
+	[WEFT_DEV_SEND_IMM] = WEFT_WORK_SEND,
+	[WEFT_DEV_READ] = WEFT_WORK_READ,
+	[WEFT_DEV_CMP_SWAP] = WEFT_WORK_CMP_SWAP,
+	[WEFT_DEV_FETCH_ADD] = WEFT_WORK_FETCH_ADD,
+};
+
+/* 0: taken; EAGAIN: later; else it fails with that completion status, negated. */
+static int give_one(struct weft_dev_qp *qp, const struct work *work)
+{
+	bool is_datagram = qp->init.profile == WEFT_DEV_DATAGRAM;
+	struct weft_work to = {
+		.id = qp->sq_fed,
+		.remote_va = work->remote_va,
+		.data = work->data,
+		.len_bytes = work->len_bytes,
+		.rkey = work->rkey,
+		.imm = work->imm,
+		.has_imm = work->op == WEFT_DEV_WRITE_IMM || work->op == WEFT_DEV_SEND_IMM,
+		.silent = !(work->flags & WEFT_DEV_SIGNALED),
+		.kind = is_datagram ? WEFT_WORK_DATAGRAM : kinds[work->op],
+		.fence = work->flags & WEFT_DEV_FENCE,
+		.solicited = work->flags & WEFT_DEV_SOLICITED,
+		.scattered = work->scattered,
+		.to = work->to,
+		.operand = { work->operand[0], work->operand[1] },
+		.qkey = work->qkey & 1u << 31 ? qp->attr.qkey : work->qkey,
+		.peer_qpn = work->peer_qpn,
+	};
+
+	if (work->fault)
+		return -work->fault;
+	if (is_datagram) {
+		struct contact *contact =
+			contact_take(qp->dev, qp->number, work->ah->gid, work->peer_qpn);
+
+		if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
+			return contact && contact->tries < 8 ? EAGAIN : ENOENT;
+		to.pathset = contact->pathset;
+		to.peer_qpn = contact->eq_number;
+	}
+	int rc = weft_post(qp->eq, &to);
+
+	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
+}
+
+void post_backlog(struct weft_dev_qp *qp)
+{
+	if (qp->in_backlog)
+		return;
+	qp->in_backlog = true;
+	qp->next_backlog = qp->dev->backlog;
+	qp->dev->backlog = qp;
+}
+
+static void feed_receives(struct weft_dev_qp *qp)
+{
+	while (qp->rq_fed != qp->rq_tail) {
+		const struct recv *recv = &qp->rq[qp->rq_fed & qp->rq_mask];
+		struct weft_recv to = { .id = qp->rq_fed,
+			.to = recv->to,
+			.len_bytes = recv->len_bytes,
+			.scattered = recv->scattered };
+		int rc = qp->init.profile == WEFT_DEV_STRICT ? weft_post_recv(qp->eq, to.id)
+							     : weft_post_receive(qp->eq, &to);
+
+		if (rc)
+			break;
+		qp->rq_fed++;
+	}
+}
+
+void post_feed(struct weft_dev_qp *qp)
+{
+	if (!qp->eq || qp->attr.state == WEFT_DEV_ERR)
+		return;
+	feed_receives(qp);
+	while (qp->connected && qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) {
+		int rc = give_one(qp, &qp->sq[qp->sq_fed & qp->sq_mask]);
+
+		if (rc == EAGAIN)
+			break;
+		qp->sq_fed++;
+		if (!rc)
+			continue;
+		if (rc == ENOENT) { /* a datagram to nowhere: it has left, as far as one knows */
+			struct weft_done done = { .id = qp->sq_fed - 1,
+				.user = (uintptr_t)qp,
+				.kind = WEFT_DONE_DATAGRAM };
+
+			done_take(qp->dev, &done);
+			continue;
+		}
+		/* What was posted before it may still be under way; its turn comes then. */
+		if (qp->sq_fed - 1 == qp->sq_head) {
+			done_fail_front(qp, (uint32_t)-rc);
+			return;
+		}
+		qp->sq_fed--;
+		break;
+	}
+	if ((qp->connected && qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) ||
+		qp->rq_fed != qp->rq_tail)
+		post_backlog(qp);
+}
+
+/* ---- receives ---- */
+
+int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
+{
+	struct weft_dev *dev = qp->dev;
+	int rc = 0;
+
+	if (WEFT_UNLIKELY(device_is_dead(dev)))
+		return ENODEV;
+	if (qp->init.srq || recv->n_sges > qp->init.rq_sges || (recv->n_sges && !recv->sges))
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	uint64_t slot = qp->rq_tail & qp->rq_mask;
+
+	if (qp->attr.state == WEFT_DEV_RESET)
+		rc = EINVAL;
+	else if (qp->rq_tail - qp->rq_head >= qp->init.rq_depth)
+		rc = ENOMEM;
+	else if (!post_list(qp->lists + slot * post_list_bytes(qp->init.rq_sges), qp->pd, recv,
+			 &qp->rq[slot]))
+		rc = EINVAL;
+	if (!rc) {
+		qp->rq_tail++;
+		if (qp->attr.state == WEFT_DEV_ERR)
+			done_flush(qp);
+		else
+			post_feed(qp);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}

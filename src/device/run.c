@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * run - who makes a device go: whoever polls it, and a thread for the time when nobody does.
+ *
+ * A passive side (a target of writes or reads, a program that spins on a byte of memory) never
+ * calls us, so there must be a thread; a program that polls is quicker than any thread could be.
+ * Both take turns under one lock.  The thread sleeps on the port's descriptor, the greetings'
+ * and a bell, until the engine's next deadline: an idle device costs nothing.  While somebody
+ * polls hard, each packet would wake the thread for nothing and take the poller's CPU; so it
+ * sleeps by time then, briefly, because the poller may begin to spin on memory at any moment.
+ *
+ * Rejected: the thread polls too (a core per process), or is the only one to run the engine (two
+ * wake-ups of 20 us per round trip, measured.md A3).
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define DONE_BURST 64u
+#define POLLED_RECENTLY_NS UINT64_C(20000)
+#define STAND_BACK_NS UINT64_C(20000)
+#define PLANES_EVERY_NS UINT64_C(2000000)
+#define REAP_EVERY_NS UINT64_C(20000000)
+#define BLIND_NS UINT64_C(2000000)
+#define SLEEP_NS_MAX UINT64_C(1000000000)
+
+/* Queue pairs that failed on their own, as receivers do, say so in the engine's events only. */
+static void take_events(struct weft_dev *dev)
+{
+	struct weft_event events[32];
+	size_t n;
+
+	while ((n = weft_events(dev->ep, &dev->event_seq, events, WEFT_COUNT(events)))) {
+		for (size_t i = 0; i < n; i++) {
+			if (events[i].kind != WEFT_EV_QP_STATE || events[i].b != WEFT_QP_ERROR)
+				continue;
+			for (uint32_t k = 0; k < SLOTS; k++) {
+				struct weft_dev_qp *qp = dev->qps[k];
+
+				if (!qp || !qp->eq || qp->eq_number != events[i].qpn ||
+					qp->attr.state == WEFT_DEV_ERR)
+					continue;
+				event_put(dev,
+					events[i].c == WEFT_CQ_OVERRUN ||
+							events[i].c == WEFT_RETRY_EXCEEDED ?
+						WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
+					qp->event_number, qp->init.user);
+				qp_to_error(qp);
+			}
+		}
+	}
+}
+
+static void look_at_planes(struct weft_dev *dev)
+{
+	uint32_t up = dev->port->ops->carrier(dev->port) & ~dev->planes_shut;
+	uint32_t changed = up ^ dev->planes_up;
+
+	if (WEFT_LIKELY(!changed))
+		return;
+	for (uint32_t i = 0; i < dev->port->planes; i++) {
+		if (!(changed >> i & 1))
+			continue;
+		/* The pump has told the engine of the link, but knows no administrator. */
+		if (dev->planes_shut >> i & 1)
+			(void)weft_port_mark(dev->ep, i, false, weft_pump_now(dev->pump));
+		event_put(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i, NULL);
+	}
+	if (!up != !dev->planes_up)
+		event_put(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0, NULL);
+	dev->planes_up = up;
+}
+
+static void look_at_limits(struct weft_dev *dev)
+{
+	for (struct weft_dev_srq *srq = dev->srqs; srq; srq = srq->next)
+		if (srq->limit_armed && weft_recvq_limit_hit(dev->ep, srq->recvq)) {
+			srq->limit_armed = false;
+			srq->attr.limit = 0;
+			event_put(dev, WEFT_DEV_SRQ_LIMIT, srq->number, srq->user);
+		}
+}
+
+/* Completions that found no room: their queue pairs cannot report any more. */
+static void fail_overrun(struct weft_dev *dev)
+{
+	dev->has_overrun = false;
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct weft_dev_qp *qp = dev->qps[i];
+
+		if (!qp || (!qp->init.cq_tx->overrun && !qp->init.cq_rx->overrun) ||
+			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
+			continue;
+		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number, qp->init.user);
+		qp_to_error(qp);
+	}
+}
+
+bool run_once(struct weft_dev *dev)
+{
+	struct weft_done done[DONE_BURST];
+	bool moved = weft_pump_step(dev->pump, 0) != 0;
+	uint64_t now = weft_pump_now(dev->pump);
+	size_t n;
+
+	while ((n = weft_poll(dev->ep, 0, done, DONE_BURST))) {
+		for (size_t i = 0; i < n; i++)
+			done_take(dev, &done[i]);
+		moved = true;
+	}
+	take_events(dev);
+	if (WEFT_UNLIKELY(dev->has_overrun))
+		fail_overrun(dev);
+	if (dev->srqs)
+		look_at_limits(dev);
+	/* One round: those for which there is still no room put themselves back. */
+	struct weft_dev_qp *qp = dev->backlog, *next;
+
+	for (dev->backlog = NULL; qp; qp = next) {
+		next = qp->next_backlog;
+		qp->in_backlog = false;
+		post_feed(qp);
+	}
+	if (now >= dev->planes_ns) {
+		dev->planes_ns = now + PLANES_EVERY_NS;
+		look_at_planes(dev);
+	}
+	if (now >= dev->reap_ns && dev->n_zombies) {
+		dev->reap_ns = now + REAP_EVERY_NS;
+		(void)qp_reap(dev, now, false);
+	}
+	return moved;
+}
+
+void run_wake(struct weft_dev *dev)
+{
+	uint64_t one = 1;
+
+	if (!dev->asleep || weft_next_timeout(dev->ep) >= dev->wake_at_ns)
+		return;
+	dev->wake_at_ns = 0; /* once is enough */
+	if (write(dev->wake_fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+static uint64_t next_deadline(struct weft_dev *dev, uint64_t now)
+{
+	uint64_t next = WEFT_MIN(weft_next_timeout(dev->ep), dev->greet_at_ns);
+
+	if (dev->n_zombies)
+		next = WEFT_MIN(next, now + REAP_EVERY_NS);
+	return WEFT_MIN(next, now + SLEEP_NS_MAX);
+}
+
+static void sleep_on(struct weft_dev *dev)
+{
+	uint64_t now = weft_clock_now(NULL), next = next_deadline(dev, now), one;
+	int fd = dev->port->ops->sleep(dev->port, true);
+
+	if (fd == WEFT_PORT_BUSY)
+		return;
+	if (fd == WEFT_PORT_BLIND)
+		next = WEFT_MIN(next, now + BLIND_NS);
+	if (next > now) {
+		struct pollfd fds[3] = { { .fd = dev->wake_fd, .events = POLLIN },
+			{ .fd = dev->greet_fd, .events = POLLIN },
+			{ .fd = fd, .events = POLLIN } };
+		struct timespec limit = { .tv_sec = (time_t)((next - now) / 1000000000),
+			.tv_nsec = (long)((next - now) % 1000000000) };
+
+		dev->asleep = true;
+		dev->wake_at_ns = next;
+		pthread_mutex_unlock(&dev->lock);
+		int n = ppoll(fds, 3, &limit, NULL);
+
+		if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
+			n = 0;
+		pthread_mutex_lock(&dev->lock);
+		dev->asleep = false;
+		dev->planes_ns = 0; /* perhaps it was a link */
+	}
+	(void)dev->port->ops->sleep(dev->port, false);
+}
+
+static void *thread_main(void *arg)
+{
+	struct weft_dev *dev = arg;
+
+	(void)prctl(PR_SET_NAME, "weft-device");
+	(void)prctl(PR_SET_TIMERSLACK, 1);
+	pthread_mutex_lock(&dev->lock);
+	while (!dev->stop) {
+		uint64_t now = weft_clock_now(NULL);
+
+		if (now < dev->polled_ns + POLLED_RECENTLY_NS) {
+			pthread_mutex_unlock(&dev->lock);
+			weft_clock_sleep(STAND_BACK_NS);
+			pthread_mutex_lock(&dev->lock);
+			greet_read(dev);
+			continue;
+		}
+		greet_read(dev);
+		greet_timers(dev, now);
+		if (!run_once(dev)) {
+			sleep_on(dev);
+			continue;
+		}
+		/* Let whoever waits for the lock have it. */
+		pthread_mutex_unlock(&dev->lock);
+		pthread_mutex_lock(&dev->lock);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return NULL;
+}
+
+int run_start(struct weft_dev *dev)
+{
+	sigset_t all, old;
+
+	if (dev->has_thread)
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
+	int rc = pthread_create(&dev->thread, NULL, thread_main, dev);
+
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	dev->has_thread = !rc;
+	return rc;
+}
+
+void run_stop(struct weft_dev *dev)
+{
+	uint64_t one = 1;
+	bool has_thread;
+
+	pthread_mutex_lock(&dev->lock);
+	dev->stop = true;
+	has_thread = dev->has_thread;
+	pthread_mutex_unlock(&dev->lock);
+	if (!has_thread)
+		return;
+	if (write(dev->wake_fd, &one, sizeof(one)) < 0)
+		WEFT_ASSERT(errno == EAGAIN);
+	pthread_join(dev->thread, NULL);
+}

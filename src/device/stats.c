@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stats - counters for whoever runs the program: one line of JSON per device, when it is closed
+ * or the process ends, appended to the file that $WEFT_STATS names.
+ */
+#include "local.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_dev *first;
+static bool at_exit;
+
+static void write_line(struct weft_dev *dev)
+{
+	const char *path = getenv("WEFT_STATS");
+	FILE *file = path && *path && !device_is_dead(dev) ? fopen(path, "ae") : NULL;
+
+	if (!file)
+		return;
+	pthread_mutex_lock(&dev->lock);
+	const struct weft_counters *counters = weft_stats(dev->ep);
+
+	setvbuf(file, NULL, _IOFBF, 16384); /* one write: processes share the file */
+	fprintf(file, "{\"pid\": %ld, \"host\": \"%s\", \"device\": \"%s\"", (long)getpid(),
+		weft_live_host(dev->live), dev->name.name);
+	for (unsigned i = 0; weft_counter_name(i); i++)
+		fprintf(file, ", \"%s\": %llu", weft_counter_name(i),
+			(unsigned long long)weft_counter_value(counters, i));
+	fprintf(file, "}\n");
+	pthread_mutex_unlock(&dev->lock);
+	fclose(file);
+}
+
+static void write_all(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct weft_dev *dev = first; dev; dev = dev->next)
+		write_line(dev);
+	first = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void stats_register(struct weft_dev *dev)
+{
+	pthread_mutex_lock(&lock);
+	dev->next = first;
+	first = dev;
+	if (!at_exit && getenv("WEFT_STATS"))
+		at_exit = !atexit(write_all);
+	pthread_mutex_unlock(&lock);
+}
+
+void stats_forget(struct weft_dev *dev)
+{
+	struct weft_dev **at = &first;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != dev)
+		at = &(*at)->next;
+	if (*at) {
+		*at = dev->next;
+		write_line(dev);
+	}
+	pthread_mutex_unlock(&lock);
+}

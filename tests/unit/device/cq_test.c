@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+static bool has_event(struct side *s, int wait_ms)
+{
+	struct pollfd fd = { .fd = weft_dev_channel_fd(s->channel), .events = POLLIN };
+
+	return poll(&fd, 1, wait_ms) == 1;
+}
+
+TEST(weft_dev_cq_arm__wakes_who_sleeps)
+{
+	struct side *s[2];
+	void *user = NULL;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	CHECK_EQ(side_recv(s[1], 1, 0, 0), 0);
+	CHECK_EQ(weft_dev_cq_arm(s[1]->cq, false), 0);
+	CHECK(!has_event(s[1], 0));
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE_IMM, 0), 0, 8), 0);
+	REQUIRE(has_event(s[1], LIMIT_S * 1000));
+	CHECK_EQ(weft_dev_channel_get(s[1]->channel, &user), 0);
+	CHECK(user == s[1]);
+	/* Not empty: told at once, so that nothing is missed between a look and the arming. */
+	CHECK_EQ(weft_dev_cq_arm(s[1]->cq, false), 0);
+	CHECK(has_event(s[1], 0));
+	CHECK_EQ(weft_dev_channel_get(s[1]->channel, &user), 0);
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+	CHECK(!has_event(s[1], 0));
+	(void)fcntl(weft_dev_channel_fd(s[1]->channel), F_SETFL, O_NONBLOCK);
+	CHECK_EQ(weft_dev_channel_get(s[1]->channel, &user), EAGAIN);
+	CHECK_EQ(weft_dev_channel_close(s[1]->channel), EBUSY);
+	CHECK_EQ(weft_dev_cq_close(s[1]->cq), EBUSY);
+	pair_close(s);
+}
+
+TEST(weft_dev_cq_arm__waits_for_solicited_ones)
+{
+	struct side *s[2];
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED };
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (uint64_t i = 0; i < 2; i++)
+		CHECK_EQ(side_recv(s[1], i, 0, 64), 0);
+	CHECK_EQ(weft_dev_cq_arm(s[1]->cq, true), 0);
+	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK); /* it has arrived then */
+	CHECK(!has_event(s[1], 0));
+	send.flags |= WEFT_DEV_SOLICITED;
+	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	CHECK(has_event(s[1], LIMIT_S * 1000));
+	pair_close(s);
+}
+
+TEST(weft_dev_cq_poll__tells_of_an_overrun)
+{
+	struct side *s[2];
+	struct weft_dev_cq *small, *big;
+	struct weft_dev_event event;
+	struct weft_dev_wc wc;
+	bool cq_told = false, qp_told = false;
+
+	for (unsigned i = 0; i < 2; i++)
+		s[i] = side_open();
+	big = s[0]->cq;
+	CHECK_EQ(weft_dev_cq_open(s[0]->dev, 2, NULL, &small, &small), 0);
+	s[0]->cq = small;
+	for (unsigned i = 0; i < 2; i++) {
+		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
+		side_init(s[i]);
+	}
+	side_ready(s[0], s[1]);
+	side_ready(s[1], s[0]);
+	for (unsigned i = 0; i < 8; i++)
+		CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	while (!cq_told || !qp_told) { /* blocks: ctest ends it if nothing comes */
+		REQUIRE(!weft_dev_event_get(s[0]->dev, &event));
+		cq_told |= event.kind == WEFT_DEV_CQ_ERROR && event.user == &small;
+		qp_told |= event.kind == WEFT_DEV_QP_FATAL && event.user == s[0];
+	}
+	CHECK_EQ(weft_dev_cq_poll(small, &wc, 1), 1);
+	CHECK_EQ(weft_dev_cq_poll(small, &wc, 1), 1);
+	CHECK_EQ(weft_dev_cq_poll(small, &wc, 1), -1);
+	CHECK_EQ(weft_dev_qp_close(s[0]->qp), 0);
+	s[0]->qp = NULL;
+	CHECK_EQ(weft_dev_cq_close(small), 0);
+	s[0]->cq = big;
+	pair_close(s);
+}
+
+TEST(weft_dev_cq_resize__keeps_what_is_in_it)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_STRICT);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+
+		send.id = i;
+		CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	}
+	CHECK_EQ(side_wait(s[0]).id, 0);
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 5000), 0);
+	CHECK_EQ(weft_dev_cq_entries(s[0]->cq), 5000);
+	CHECK_EQ(side_wait(s[0]).id, 1);
+	CHECK_EQ(side_wait(s[0]).id, 2);
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 0), EINVAL);
+	pair_close(s);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+TEST(weft_dev_open__gives_each_its_number)
+{
+	struct side *a = side_open(), *b = side_open();
+
+	CHECK(a->dev->number != b->dev->number);
+	side_open_qp(a, WEFT_DEV_STRICT, NULL);
+	side_open_qp(b, WEFT_DEV_STRICT, NULL);
+	CHECK(weft_dev_qp_number(a->qp) >> SLOT_BITS != weft_dev_qp_number(b->qp) >> SLOT_BITS);
+	CHECK_EQ(weft_dev_close(a->dev), EBUSY);
+	side_close(a);
+	side_close(b);
+}
+
+TEST(weft_dev_open__says_what_is_wrong)
+{
+	struct weft_dev_name name = { .name = "x", .planes = "203.0.113.7" };
+	struct weft_dev *dev;
+	char error[256] = "";
+
+	CHECK(weft_dev_open(&dev, &name, error, sizeof(error)) != 0);
+	CHECK(strstr(error, "address") != NULL);
+}
+
+static long resident_kib(void)
+{
+	long pages = 0, skip = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file) {
+		if (fscanf(file, "%ld %ld", &skip, &pages) != 2)
+			pages = 0;
+		fclose(file);
+	}
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+TEST(weft_dev_open__touches_little_memory)
+{
+	side_close(side_open());
+	long before = resident_kib();
+	struct side *s = side_open();
+
+	CHECK(resident_kib() - before < 20 * 1024);
+	side_close(s);
+}
+
+TEST(weft_dev_close__is_all_a_child_may_do)
+{
+	struct side *s[2];
+	int status = -1;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	pid_t child = fork();
+
+	if (!child) {
+		struct weft_dev_wc wc;
+		struct weft_dev_pd *pd;
+		bool ok = weft_dev_pd_open(s[0]->dev, &pd) == ENODEV &&
+			  weft_dev_cq_poll(s[0]->cq, &wc, 1) == -1 &&
+			  side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8) == ENODEV &&
+			  !weft_dev_qp_close(s[0]->qp) && !weft_dev_cq_close(s[0]->cq) &&
+			  !weft_dev_close(s[0]->dev);
+
+		_exit(ok ? 0 : 1);
+	}
+	REQUIRE(child > 0);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	pair_close(s);
+}

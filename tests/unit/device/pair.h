@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef DEVICE_PAIR_H
+#define DEVICE_PAIR_H
+/* pair - two devices of one process over the loopback interface, with what programs put on them. */
+#include "check.h"
+#include "local.h"
+#include "unit/net/netns.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define SIDE_BYTES 65536u
+#define LIMIT_S 30
+
+struct side {
+	struct weft_dev *dev;
+	struct weft_dev_pd *pd;
+	struct weft_dev_cq *cq;
+	struct weft_dev_qp *qp;
+	struct weft_dev_mr *mr;
+	struct weft_dev_channel *channel;
+	uint8_t memory[SIDE_BYTES];
+};
+
+static inline struct weft_dev *pair_device(void)
+{
+	static bool inside;
+	struct weft_dev_name name = { .name = "test0", .planes = "127.0.0.1,::1" };
+	struct weft_dev *dev = NULL;
+	char error[256] = "";
+
+	if (!inside) {
+		netns_enter();
+		shell("ip link set lo up");
+		inside = true;
+	}
+	if (weft_dev_open(&dev, &name, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	return dev;
+}
+
+static inline void side_open_qp(struct side *s, uint8_t profile, struct weft_dev_srq *srq)
+{
+	struct weft_dev_qp_init init = { .profile = profile,
+		.cq_tx = s->cq,
+		.cq_rx = s->cq,
+		.srq = srq,
+		.sq_depth = 128,
+		.rq_depth = srq ? 0 : 128,
+		.sq_sges = 4,
+		.rq_sges = 4,
+		.inline_bytes = 64,
+		.user = s };
+
+	WEFT_ASSERT(!weft_dev_qp_open(s->pd, &init, &s->qp));
+}
+
+static inline struct side *side_open(void)
+{
+	struct side *s = calloc(1, sizeof(*s));
+
+	WEFT_ASSERT(s);
+	s->dev = pair_device();
+	WEFT_ASSERT(s->dev);
+	WEFT_ASSERT(!weft_dev_pd_open(s->dev, &s->pd));
+	WEFT_ASSERT(!weft_dev_channel_open(s->dev, &s->channel));
+	WEFT_ASSERT(!weft_dev_cq_open(s->dev, 256, s->channel, s, &s->cq));
+	WEFT_ASSERT(!weft_dev_mr_open(s->pd, s->memory, SIDE_BYTES, (uintptr_t)s->memory, 15,
+		&s->mr));
+	return s;
+}
+
+static inline void side_close(struct side *s)
+{
+	if (s->qp)
+		CHECK_EQ(weft_dev_qp_close(s->qp), 0);
+	CHECK_EQ(weft_dev_mr_close(s->mr), 0);
+	CHECK_EQ(weft_dev_cq_close(s->cq), 0);
+	CHECK_EQ(weft_dev_channel_close(s->channel), 0);
+	CHECK_EQ(weft_dev_pd_close(s->pd), 0);
+	CHECK_EQ(weft_dev_close(s->dev), 0);
+	free(s);
+}
+
+static inline void side_init(struct side *s)
+{
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_INIT, .access = 15, .qkey = 77 };
+
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr,
+			 WEFT_DEV_SET_STATE | WEFT_DEV_SET_ACCESS | WEFT_DEV_SET_QKEY),
+		0);
+}
+
+/* The other one's state RTR, then RTS; as programs do it: without knowing of a greeting. */
+static inline void side_ready(struct side *s, const struct side *peer)
+{
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR,
+		.peer_qpn = weft_dev_qp_number(peer->qp),
+		.timeout = 12,
+		.retry = 3,
+		.rnr_retry = 7,
+		.rd_tx = 4 };
+
+	weft_dev_gid(peer->dev, attr.gid);
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr,
+			 WEFT_DEV_SET_STATE | WEFT_DEV_SET_PEER | WEFT_DEV_SET_PEER_QPN),
+		0);
+	attr.state = WEFT_DEV_RTS;
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr,
+			 WEFT_DEV_SET_STATE | WEFT_DEV_SET_TIMEOUT | WEFT_DEV_SET_RETRY |
+				 WEFT_DEV_SET_RNR_RETRY | WEFT_DEV_SET_RD_TX),
+		0);
+}
+
+static inline void pair_open(struct side *sides[2], uint8_t profile)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		sides[i] = side_open();
+		side_open_qp(sides[i], profile, NULL);
+		side_init(sides[i]);
+	}
+	side_ready(sides[0], sides[1]);
+	side_ready(sides[1], sides[0]);
+}
+
+static inline void pair_close(struct side *sides[2])
+{
+	side_close(sides[0]);
+	side_close(sides[1]);
+}
+
+/* One completion, by polling; status 255: none came in time. */
+static inline struct weft_dev_wc side_wait(struct side *s)
+{
+	struct weft_dev_wc wc = { .status = 255 };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+
+	while (weft_clock_now(NULL) < limit_ns) {
+		int n = weft_dev_cq_poll(s->cq, &wc, 1);
+
+		if (n)
+			break;
+	}
+	return wc;
+}
+
+static inline struct weft_dev_sge side_sge(struct side *s, uint32_t at, uint32_t bytes)
+{
+	return (struct weft_dev_sge){ (uintptr_t)s->memory + at, bytes, weft_dev_mr_key(s->mr) };
+}
+
+static inline int side_post(struct side *s, struct weft_dev_send send, uint32_t at, uint32_t bytes)
+{
+	struct weft_dev_sge sge = side_sge(s, at, bytes);
+
+	send.sges = &sge;
+	send.n_sges = 1;
+	return weft_dev_post_send(s->qp, &send, false);
+}
+
+static inline int side_recv(struct side *s, uint64_t id, uint32_t at, uint32_t bytes)
+{
+	struct weft_dev_sge sge = side_sge(s, at, bytes);
+	struct weft_dev_recv recv = { .id = id, .sges = &sge, .n_sges = 1 };
+
+	return weft_dev_post_recv(s->qp, &recv);
+}
+
+static inline struct weft_dev_send to_memory(struct side *peer, uint32_t op, uint32_t at)
+{
+	return (struct weft_dev_send){ .op = op,
+		.flags = WEFT_DEV_SIGNALED,
+		.remote_va = (uintptr_t)peer->memory + at,
+		.rkey = weft_dev_mr_key(peer->mr) };
+}
+
+#endif /* DEVICE_PAIR_H */

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+static void fill(uint8_t *at, uint32_t bytes, uint8_t seed)
+{
+	for (uint32_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(seed + i * 7 + i / 256);
+}
+
+static void write_and_compare(uint8_t profile)
+{
+	struct side *s[2];
+	struct weft_dev_send send;
+	struct weft_dev_wc wc;
+
+	pair_open(s, profile);
+	fill(s[0]->memory, 20000, 3);
+	send = to_memory(s[1], WEFT_DEV_WRITE, 100);
+	send.id = 42;
+	CHECK_EQ(side_post(s[0], send, 0, 20000), 0);
+	wc = side_wait(s[0]);
+	CHECK_EQ(wc.status, WEFT_DEV_OK);
+	CHECK_EQ(wc.id, 42);
+	CHECK_EQ(wc.op, WEFT_DEV_DONE_WRITE);
+	CHECK_EQ(wc.qpn, weft_dev_qp_number(s[0]->qp));
+	CHECK(!memcmp(s[1]->memory + 100, s[0]->memory, 20000));
+	CHECK_EQ(side_recv(s[1], 7, 0, 0), 0);
+	send = to_memory(s[1], WEFT_DEV_WRITE_IMM, 0);
+	send.imm = 0x1234;
+	CHECK_EQ(side_post(s[0], send, 0, 64), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	wc = side_wait(s[1]);
+	CHECK_EQ(wc.status, WEFT_DEV_OK);
+	CHECK_EQ(wc.op, WEFT_DEV_DONE_RECV_IMM);
+	CHECK_EQ(wc.imm, 0x1234);
+	CHECK_EQ(wc.id, 7);
+	CHECK_EQ(wc.len_bytes, 64);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__writes_in_the_strict_profile)
+{
+	write_and_compare(WEFT_DEV_STRICT);
+}
+
+TEST(weft_dev_post_send__writes_in_the_extended_profile)
+{
+	write_and_compare(WEFT_DEV_EXTENDED);
+}
+
+TEST(weft_dev_post_send__gathers_and_scatters)
+{
+	struct side *s[2];
+	struct weft_dev_sge out[3], in[2];
+	struct weft_dev_recv recv = { .id = 5, .sges = in, .n_sges = 2 };
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND_IMM,
+		.flags = WEFT_DEV_SIGNALED,
+		.imm = 9,
+		.sges = out,
+		.n_sges = 3 };
+	struct weft_dev_wc wc;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	fill(s[0]->memory, 6000, 11);
+	out[0] = side_sge(s[0], 0, 1000);
+	out[1] = side_sge(s[0], 1000, 3);
+	out[2] = side_sge(s[0], 1003, 4997);
+	in[0] = side_sge(s[1], 10, 1500);
+	in[1] = side_sge(s[1], 4000, 8000);
+	CHECK_EQ(weft_dev_post_recv(s[1]->qp, &recv), 0);
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	wc = side_wait(s[1]);
+	CHECK_EQ(wc.status, WEFT_DEV_OK);
+	CHECK_EQ(wc.op, WEFT_DEV_DONE_RECV);
+	CHECK_EQ(wc.len_bytes, 6000);
+	CHECK_EQ(wc.imm, 9);
+	CHECK_EQ(wc.flags, WEFT_DEV_WC_WITH_IMM);
+	CHECK(!memcmp(s[1]->memory + 10, s[0]->memory, 1500));
+	CHECK(!memcmp(s[1]->memory + 4000, s[0]->memory + 1500, 4500));
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__reads_and_counts)
+{
+	struct side *s[2];
+	struct weft_dev_sge to[2];
+	struct weft_dev_send send;
+	uint64_t value = 40;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	fill(s[1]->memory, 9000, 5);
+	to[0] = side_sge(s[0], 0, 100);
+	to[1] = side_sge(s[0], 200, 8900);
+	send = to_memory(s[1], WEFT_DEV_READ, 0);
+	send.sges = to;
+	send.n_sges = 2;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK(!memcmp(s[0]->memory, s[1]->memory, 100));
+	CHECK(!memcmp(s[0]->memory + 200, s[1]->memory + 100, 8900));
+	memcpy(s[1]->memory + 16, &value, 8);
+	send = to_memory(s[1], WEFT_DEV_FETCH_ADD, 16);
+	send.operand[0] = 2;
+	CHECK_EQ(side_post(s[0], send, 64, 8), 0);
+	CHECK_EQ(side_wait(s[0]).op, WEFT_DEV_DONE_FETCH_ADD);
+	CHECK(!memcmp(s[0]->memory + 64, &value, 8));
+	send.op = WEFT_DEV_CMP_SWAP;
+	send.operand[0] = 42;
+	send.operand[1] = 1;
+	CHECK_EQ(side_post(s[0], send, 64, 8), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	value = 1;
+	CHECK(!memcmp(s[1]->memory + 16, &value, 8));
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__copies_inline_data_at_once)
+{
+	struct side *s[2];
+	uint8_t local[32];
+	struct weft_dev_sge sge = { (uintptr_t)local, sizeof(local), 0 };
+	struct weft_dev_send send;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	memset(local, 'x', sizeof(local));
+	send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+	send.flags |= WEFT_DEV_INLINE;
+	send.sges = &sge;
+	send.n_sges = 1;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, true), 0);
+	memset(local, 'y', sizeof(local));
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK_EQ(s[1]->memory[31], 'x');
+	sge.len_bytes = 65;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), EINVAL);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__refuses_what_the_profile_has_not)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_STRICT);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), EINVAL);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_READ, 0), 0, 8), EINVAL);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], 99, 0), 0, 8), EINVAL);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__fails_in_its_turn_for_a_wrong_local_key)
+{
+	struct side *s[2];
+	struct weft_dev_sge sge;
+	struct weft_dev_send send;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	sge = side_sge(s[0], 0, 64);
+	sge.lkey ^= 1u << 31;
+	send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+	CHECK_EQ(side_post(s[0], send, 0, 64), 0);
+	send.sges = &sge;
+	send.n_sges = 1;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 64), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_LOC_PROT_ERR);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_WR_FLUSH_ERR);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_recv__is_more_than_the_engine_holds)
+{
+	struct side *s[2];
+	unsigned sent = 0;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	for (unsigned i = 0; i < 128; i++)
+		CHECK_EQ(side_recv(s[1], i, 0, 0), 0);
+	CHECK_EQ(side_recv(s[1], 128, 0, 0), ENOMEM);
+	for (unsigned i = 0; i < 128; i++) {
+		struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE_IMM, 0);
+
+		send.imm = i;
+		sent += !side_post(s[0], send, 0, 8);
+	}
+	CHECK_EQ(sent, 128);
+	for (unsigned i = 0; i < 128; i++) {
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		REQUIRE(wc.status == WEFT_DEV_OK);
+		CHECK_EQ(wc.id, i);
+		CHECK_EQ(wc.imm, i);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	}
+	pair_close(s);
+}

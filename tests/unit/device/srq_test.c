@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+static int post(struct weft_dev_srq *srq, struct side *s, uint64_t id)
+{
+	struct weft_dev_sge sge = side_sge(s, (uint32_t)id * 64, 64);
+	struct weft_dev_recv recv = { .id = id, .sges = &sge, .n_sges = 1 };
+
+	return weft_dev_srq_post(srq, &recv);
+}
+
+TEST(weft_dev_srq_post__feeds_several_queue_pairs)
+{
+	struct side *s[2] = { side_open(), side_open() };
+	struct weft_dev_srq_attr attr = { .depth = 4, .sges = 1 };
+	struct weft_dev_srq *srq;
+	struct weft_dev_qp *qps[2][2];
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED };
+	struct weft_dev_event event;
+
+	CHECK_EQ(weft_dev_srq_open(s[1]->pd, &attr, &srq, &srq), 0);
+	for (unsigned q = 0; q < 2; q++) {
+		for (unsigned i = 0; i < 2; i++) {
+			side_open_qp(s[i], WEFT_DEV_EXTENDED, i ? srq : NULL);
+			side_init(s[i]);
+			qps[i][q] = s[i]->qp;
+		}
+		side_ready(s[0], s[1]);
+		side_ready(s[1], s[0]);
+	}
+	for (uint64_t i = 0; i < 4; i++)
+		CHECK_EQ(post(srq, s[1], i), 0);
+	CHECK_EQ(post(srq, s[1], 4), ENOMEM);
+	CHECK_EQ(weft_dev_srq_limit(srq, 3), 0);
+	for (unsigned q = 0; q < 2; q++) {
+		s[0]->qp = qps[0][q];
+		s[0]->memory[0] = (uint8_t)(q + 1);
+		CHECK_EQ(side_post(s[0], send, 0, 64), 0);
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_OK);
+		CHECK_EQ(wc.qpn, weft_dev_qp_number(qps[1][q]));
+		CHECK_EQ(s[1]->memory[wc.id * 64], q + 1);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	}
+	do
+		REQUIRE(!weft_dev_event_get(s[1]->dev, &event));
+	while (event.kind != WEFT_DEV_SRQ_LIMIT);
+	CHECK(event.user == &srq);
+	weft_dev_srq_query(srq, &attr);
+	CHECK_EQ(attr.limit, 0);
+	CHECK_EQ(post(srq, s[1], 4), 0);
+	CHECK_EQ(weft_dev_srq_close(srq), EBUSY);
+	for (unsigned q = 0; q < 2; q++)
+		for (unsigned i = 0; i < 2; i++)
+			CHECK_EQ(weft_dev_qp_close(qps[i][q]), 0);
+	s[0]->qp = s[1]->qp = NULL;
+	CHECK_EQ(weft_dev_srq_close(srq), 0);
+	pair_close(s);
+}

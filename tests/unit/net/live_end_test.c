@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "live.h"
+#include "netns.h"
+
+static char error[256];
+
+static struct weft_live *open_plain(void)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	netns_enter();
+	shell("ip link set lo up");
+	weft_live_defaults(&config);
+	config.planes = "::1,127.0.0.1";
+	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
+	return live;
+}
+
+TEST(weft_live_peer_open__takes_what_another_end_tells)
+{
+	struct weft_live *a = open_plain(), *b = open_plain();
+	struct weft_live_end end;
+	uint32_t peer, again, pathset;
+	struct weft_set_info info;
+
+	weft_live_end(b, &end);
+	CHECK_EQ(end.planes, 2);
+	CHECK(!strcmp(end.host, "plain"));
+	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), 0);
+	CHECK_EQ(weft_live_peer_open(a, &end, &again, &pathset, error, sizeof(error)), 0);
+	CHECK_EQ(peer, again);
+	CHECK_EQ(weft_set_info(a->ep, pathset, &info), 0);
+	CHECK_EQ(info.peer, peer);
+	weft_live_peer_close(a, peer);
+	weft_live_peer_close(a, peer);
+	CHECK(weft_set_info(a->ep, pathset, &info) != 0);
+	CHECK(weft_live_topo(a) == NULL);
+	weft_live_close(a);
+	weft_live_close(b);
+}
+
+TEST(weft_live_peer_open__refuses_what_does_not_fit)
+{
+	struct weft_live *a = open_plain(), *b = open_plain();
+	struct weft_live_end end;
+	uint32_t peer, pathset;
+
+	weft_live_end(b, &end);
+	end.mtu_bytes = 4096;
+	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), -1);
+	CHECK(strstr(error, "4096") != NULL);
+	weft_live_end(b, &end);
+	snprintf(end.fabric, sizeof(end.fabric), "elsewhere");
+	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), -1);
+	CHECK(strstr(error, "elsewhere") != NULL);
+	weft_live_close(a);
+	weft_live_close(b);
+}
+
+TEST(weft_live_qp_defaults__takes_the_slower_end)
+{
+	struct weft_live *live = open_plain();
+	struct weft_qp_attr attr = { .pd = 7 };
+
+	weft_live_qp_defaults(live, 1000000000, &attr);
+	CHECK_EQ(attr.pd, 7);
+	CHECK_EQ(attr.cc_config.rate_bps, 1000000000);
+	CHECK(attr.cc != NULL && attr.cc_config.max_cwnd_bytes >= 65536);
+	CHECK_EQ(attr.timeout_exp, live->timeout_exp);
+	weft_live_close(live);
+}
