@@ -75,7 +75,7 @@ TEST(ibv_get_async_event__skips_single_planes)
 
 	CHECK_EQ(ibv_get_async_event(context, &event), -1);
 	CHECK_EQ(errno, EAGAIN);
-	fake.event = (struct weft_dev_event){ WEFT_DEV_PORT_DOWN, 0, NULL };
+	fake.event = (struct weft_dev_event){ .kind = WEFT_DEV_PORT_DOWN, .user = NULL };
 	fake.events = 3;
 	CHECK(!ibv_get_async_event(context, &event));
 	CHECK_EQ(event.event_type, IBV_EVENT_PORT_ERR);
@@ -90,7 +90,7 @@ TEST(ibv_get_async_event__names_the_queue_pair)
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	struct ibv_async_event event;
 
-	fake.event = (struct weft_dev_event){ WEFT_DEV_QP_ACCESS, 0, b.qp };
+	fake.event = (struct weft_dev_event){ .kind = WEFT_DEV_QP_ACCESS, .user = b.qp };
 	fake.events = 1;
 	CHECK(!ibv_get_async_event(b.context, &event));
 	CHECK_EQ(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
@@ -98,7 +98,7 @@ TEST(ibv_get_async_event__names_the_queue_pair)
 	CHECK_EQ(b.qp->events_completed, 0);
 	ibv_ack_async_event(&event);
 	CHECK_EQ(b.qp->events_completed, 1);
-	fake.event = (struct weft_dev_event){ WEFT_DEV_CQ_ERROR, 0, b.cq };
+	fake.event = (struct weft_dev_event){ .kind = WEFT_DEV_CQ_ERROR, .user = b.cq };
 	fake.events = 1;
 	CHECK(!ibv_get_async_event(b.context, &event));
 	CHECK_EQ(event.event_type, IBV_EVENT_CQ_ERR);

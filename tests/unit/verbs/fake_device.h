@@ -132,7 +132,7 @@ int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event)
 	fake.events--;
 	*event = fake.event;
 	if (fake.events) /* the first of several is one that verbs do not know */
-		*event = (struct weft_dev_event){ WEFT_DEV_PLANE_DOWN, 3, NULL };
+		*event = (struct weft_dev_event){ .kind = WEFT_DEV_PLANE_DOWN, .number = 3 };
 	return 0;
 }
 
