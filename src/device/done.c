@@ -90,7 +90,7 @@ void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
 {
 	if (qp->sq_head != qp->sq_tail)
 		finish_send(qp, status, WEFT_FLUSHED);
-	qp_to_error(qp);
+	pair_to_error(qp);
 }
 
 /* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs. */
@@ -150,7 +150,7 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 	finish_recv(qp, &wc, qp->init.profile == WEFT_DEV_STRICT ||
 				     done->flags & WEFT_DONE_SOLICITED);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
-		qp_to_error(qp);
+		pair_to_error(qp);
 }
 
 static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
@@ -161,9 +161,9 @@ static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
 		finish_send(qp, WEFT_DEV_OK, WEFT_OK);
 	finish_send(qp, statuses[done->status], done->status);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
-		qp_to_error(qp);
+		pair_to_error(qp);
 	else if (qp->sq_fed != qp->sq_tail)
-		post_backlog(qp);
+		queue_backlog(qp);
 }
 
 void done_take(struct weft_dev *dev, const struct weft_done *done)

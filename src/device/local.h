@@ -229,7 +229,7 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn);
 /* ---- qp.c ---- */
 
 /* Everything not done ends as flushed; first: status of the oldest send, or OK for flushed. */
-void qp_to_error(struct weft_dev_qp *qp);
+void pair_to_error(struct weft_dev_qp *qp);
 /* The greeting is through: both ends know what they need. */
 struct greet_qp;
 int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
@@ -239,8 +239,8 @@ bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose 
 
 /* ---- post.c, done.c ---- */
 
-void post_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
-void post_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
+void queue_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
+void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
 	struct recv *out);
 size_t post_list_bytes(uint32_t sges);

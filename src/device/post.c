@@ -200,7 +200,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	if (!rc && qp->attr.state == WEFT_DEV_ERR)
 		done_flush(qp);
 	else if (!rc)
-		post_feed(qp);
+		queue_feed(qp);
 	if (!more) {
 		(void)run_once(dev);
 		run_wake(dev);
@@ -260,7 +260,7 @@ static int give_one(struct weft_dev_qp *qp, const struct work *work)
 	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
 }
 
-void post_backlog(struct weft_dev_qp *qp)
+void queue_backlog(struct weft_dev_qp *qp)
 {
 	if (qp->in_backlog)
 		return;
@@ -286,7 +286,7 @@ static void feed_receives(struct weft_dev_qp *qp)
 	}
 }
 
-void post_feed(struct weft_dev_qp *qp)
+void queue_feed(struct weft_dev_qp *qp)
 {
 	if (!qp->eq || qp->attr.state == WEFT_DEV_ERR)
 		return;
@@ -317,7 +317,7 @@ void post_feed(struct weft_dev_qp *qp)
 	}
 	if ((qp->connected && qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) ||
 		qp->rq_fed != qp->rq_tail)
-		post_backlog(qp);
+		queue_backlog(qp);
 }
 
 /* ---- receives ---- */
@@ -346,7 +346,7 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 		if (qp->attr.state == WEFT_DEV_ERR)
 			done_flush(qp);
 		else
-			post_feed(qp);
+			queue_feed(qp);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	return rc;

@@ -204,7 +204,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	qp->peer_rd_atomic = peer->rd_atomic;
 	qp->connected = true;
 	greet_stop(qp);
-	post_feed(qp);
+	queue_feed(qp);
 	return 0;
 }
 
@@ -380,7 +380,7 @@ uint32_t weft_dev_qp_number(const struct weft_dev_qp *qp)
 
 /* ---- states ---- */
 
-void qp_to_error(struct weft_dev_qp *qp)
+void pair_to_error(struct weft_dev_qp *qp)
 {
 	struct weft_qp_info info;
 
@@ -451,7 +451,7 @@ static int move(struct weft_dev_qp *qp, uint8_t to)
 		if (from == WEFT_DEV_RESET)
 			return EINVAL;
 		if (from != WEFT_DEV_ERR)
-			qp_to_error(qp);
+			pair_to_error(qp);
 		return 0;
 	}
 	if (to == WEFT_DEV_RTR && from == WEFT_DEV_INIT)
@@ -464,7 +464,7 @@ static int move(struct weft_dev_qp *qp, uint8_t to)
 	if (rc)
 		return rc;
 	qp->attr.state = to;
-	post_feed(qp);
+	queue_feed(qp);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ static void take_events(struct weft_dev *dev)
 							events[i].c == WEFT_RETRY_EXCEEDED ?
 						WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
 					qp->event_number, qp->init.user);
-				qp_to_error(qp);
+				pair_to_error(qp);
 			}
 		}
 	}
@@ -97,7 +97,7 @@ static void fail_overrun(struct weft_dev *dev)
 			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
 			continue;
 		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number, qp->init.user);
-		qp_to_error(qp);
+		pair_to_error(qp);
 	}
 }
 
@@ -124,7 +124,7 @@ bool run_once(struct weft_dev *dev)
 	for (dev->backlog = NULL; qp; qp = next) {
 		next = qp->next_backlog;
 		qp->in_backlog = false;
-		post_feed(qp);
+		queue_feed(qp);
 	}
 	if (now >= dev->planes_ns) {
 		dev->planes_ns = now + PLANES_EVERY_NS;
