@@ -16,15 +16,13 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <weft/engine.h>
+#include <weft/base.h>
+#include <weft/device.h>
+#include <weft/verbs.h>
 
-#define HINTS_MAX 1024u
-#define QP_OWNER  0x6d7263u /* in events of the device: the QP is one of ours */
-
-struct weft_dev;
-struct weft_dev_channel;
-struct weft_dev_cq;
-struct weft_dev_qp;
+#define HINTS_MAX    1024u
+#define PATHS_MAX    512u /* of one QP */
+#define MPR_UNIT     128u
 
 struct station {
 	struct station *next;
@@ -33,13 +31,13 @@ struct station {
 	uint32_t planes;
 	uint32_t contexts;
 	_Atomic uint32_t hints;
-	pthread_mutex_t lock;    /* of what follows */
-	struct mrc_qp *qps;      /* that have an EV profile */
+	pthread_mutex_t lock;     /* of what follows */
+	struct mrc_qp *qps;       /* in RTR or later */
 	struct mrc_cq *ev_queues;
-	uint64_t trace_seq;
-	uint64_t told;           /* plant->events that channels have been told of */
+	uint64_t events_seen;     /* plant->events when queues were last rung for */
 	pthread_t watcher;
-	bool is_watched, must_end;
+	bool is_watched;
+	_Atomic bool must_end;
 };
 
 struct mrc_context {
@@ -52,7 +50,7 @@ struct mrc_context {
 struct mrc_comp_channel {
 	struct mrc_context *context;
 	struct weft_dev_channel *inner;
-	int fd;      /* epoll: the inner channel's, and bell */
+	int fd;      /* epoll: the inner channel's, and bell[0] */
 	int bell[2]; /* a pipe of struct mrc_cq *: EV event queues */
 	_Atomic uint32_t queues;
 };
@@ -63,7 +61,7 @@ struct mrc_cq {
 	struct weft_dev_cq *inner; /* NULL: a queue of EV events */
 	void *user;
 	_Atomic uint32_t unacked;
-	/* EV events */
+	/* EV events; under the station's lock */
 	struct mrc_cq *next;
 	uint32_t capacity;
 	uint64_t at; /* the plant's event that comes next */
@@ -80,21 +78,28 @@ struct mrc_qp {
 	struct mrc_context *context;
 	struct weft_dev_qp *inner;
 	struct mrc_qp_init_attr init;
-	struct mrc_qp_attr attr; /* as it was set, with defaults */
-	struct mrc_qp_hint *hint;
+	struct mrc_qp_attr attr;     /* as it was set, with defaults */
+	struct ibv_ah_attr ah_attr;
 	_Atomic uint32_t unacked;
-	/* profiles; under the station's lock */
+	/* from RTR on; under the station's lock */
 	struct mrc_qp *next;
-	uint64_t evs_id, cc_id;
-	bool uses_evs, uses_cc;
-	uint32_t paths;      /* of the device, 0: none */
-	uint32_t changes;    /* plant_evs.changes that paths have heard of */
-	uint32_t pathset;    /* the engine's, once connected */
-	uint32_t *ev;        /* the engine's EV of each of the profile's, UINT32_MAX: none */
+	struct plant_evs *evs;       /* NULL: none in use */
+	struct plant_cc *cc;
+	uint32_t paths;              /* of the device; 0: all there are */
+	uint32_t changes;            /* plant_evs.changes that the paths have heard of */
 	uint32_t n_evs;
+	uint32_t *ev;                /* the device's EV of each of the profile's, or NO_EV */
+	bool *denied;                /* as the paths have heard it */
+	uint8_t state[PATHS_MAX];    /* enum weft_path_state of each path, as last seen */
 };
 
 #define NO_EV UINT32_MAX
+
+/* Users of device objects have this bit, so that verbs' events are told from ours. */
+static inline void *tagged(void *object)
+{
+	return (void *)((uintptr_t)object | 1);
+}
 
 static inline int fail(int error) /* the errno convention */
 {
@@ -108,20 +113,28 @@ static inline void *fail_null(int error)
 	return NULL;
 }
 
-struct station *station_take(struct ibv_context *verbs); /* NULL with errno */
+struct station *station_take(struct weft_dev *dev); /* NULL with errno */
 void station_give(struct station *station);
-/* Starts the thread that tells states of paths and new events; nothing if it runs. */
-int station_watch(struct station *station);
-void station_look(struct station *station); /* one turn of it */
 
-struct weft_dev_qp_attr;
-/* value convention.  Looks the QP's profiles up and puts them into the device's attributes. */
+/* Starts the thread that tells states of paths and new events; nothing if it runs.  errno value. */
+int watcher_start(struct station *station);
+void watcher_stop(struct station *station);
+void watcher_look(struct station *station); /* one turn of it */
+
+/*
+ * value convention.  Looks up the profiles that the QP names and puts them into the attributes for
+ * RTR; afterwards they are in use, until released.  gid: the peer's.
+ */
 int profile_apply(struct mrc_qp *qp, const uint8_t gid[16], struct weft_dev_qp_attr *attr,
 	uint32_t *mask);
 void profile_release(struct mrc_qp *qp);
-/* The device's EVs towards a peer that the entries of a list mean. */
-int profile_map(struct weft_dev *dev, const uint8_t gid[16], uint32_t mode,
-	const struct mrc_ctl_ev expanded[], uint32_t n, uint32_t evs[]);
+bool profile_is_online(struct mrc_qp *qp, const struct mrc_qp_attr *attr, int mask);
+/* The engine's form of a CC profile. */
+void profile_cc(const struct plant_cc *cc, const struct weft_dev_attr *dev,
+	struct weft_dev_qp_attr *attr);
+/* The device's EV towards a peer that an expanded EV means, out of n; NO_EV: none. */
+uint32_t profile_match(struct weft_dev *dev, const uint8_t gid[16], uint32_t fmt_mode,
+	const struct mrc_ctl_ev *ev, const uint32_t evs[], uint32_t n);
 
 int evs_operate(struct plant_evs *evs, struct plant *plant, struct mrc_ctl_ev_profile_attr *attr,
 	bool is_query);
@@ -130,8 +143,12 @@ void evs_expanded(struct plant *plant, const struct plant_evs *evs, uint32_t ind
 	struct mrc_ctl_ev *ev);
 
 void ev_queue_ring(struct station *station); /* under its lock: events for armed queues */
-int ev_queue_arm(struct mrc_cq *cq);
-int ev_queue_destroy(struct mrc_cq *cq);
-void channel_ring(struct mrc_cq *cq);
+int ev_queue_arm(struct mrc_cq *cq, int solicited_only);
+void ev_queue_close(struct mrc_cq *cq);
+
+bool channel_ring(struct mrc_cq *cq);
+void acks_await(const _Atomic uint32_t *unacked);
+/* A GID of any of the forms that a device has, as the one by which it is found. */
+void gid_find(const union ibv_gid *gid, uint8_t address[16]);
 
 #endif

@@ -4,8 +4,9 @@
  *
  * A process that dies inside the lock leaves at worst one profile half changed, and its controller
  * is gone with it; the next one may go on.  A process that dies with QPs leaves counts; they are
- * taken back when somebody asks, because the kernel knows who lives.  The file stays after the last
- * process: a NIC, too, remembers what a controller that has ended told it, until it is reset.
+ * taken back when somebody asks, because the kernel knows who lives.  The first process after a
+ * time without any finds everything in INIT, as after a reset of the NIC: the file's name may have
+ * been another lab's.
  */
 #include "plant.h"
 
@@ -73,6 +74,53 @@ static struct plant *map(int fd)
 	return plant;
 }
 
+static void bury_dead(struct plant *plant)
+{
+	for (uint32_t i = 0; i < PLANT_USERS; i++) {
+		int pid = plant->user[i].pid;
+
+		if (pid && kill(pid, 0) && errno == ESRCH)
+			memset(&plant->user[i], 0, sizeof(plant->user[i]));
+	}
+}
+
+/* This process's row, or a free one, or NULL. */
+static struct plant_user *find_own(struct plant *plant)
+{
+	struct plant_user *own = NULL;
+
+	for (uint32_t i = 0; i < PLANT_USERS; i++) {
+		if (plant->user[i].pid == getpid())
+			return &plant->user[i];
+		if (!own && !plant->user[i].pid)
+			own = &plant->user[i];
+	}
+	return own;
+}
+
+static bool attach(struct plant *plant)
+{
+	bool is_first = true;
+
+	plant_lock(plant);
+	bury_dead(plant);
+	for (uint32_t i = 0; i < PLANT_USERS; i++)
+		is_first &= !plant->user[i].pid;
+	if (is_first) {
+		memset(plant->fmt, 0, sizeof(plant->fmt));
+		memset(plant->evs, 0, sizeof(plant->evs));
+		memset(plant->cc, 0, sizeof(plant->cc));
+	}
+	struct plant_user *own = find_own(plant);
+
+	if (own) {
+		own->pid = getpid();
+		own->opens++;
+	}
+	plant_unlock(plant);
+	return own != NULL;
+}
+
 struct plant *plant_open(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -82,6 +130,12 @@ struct plant *plant_open(const char *path)
 	struct plant *plant = flock(fd, LOCK_EX) ? NULL : map(fd);
 	int error = errno;
 
+	if (plant && !attach(plant)) {
+		munmap(plant, sizeof(*plant));
+		plant = NULL;
+		error = ENOMEM;
+	}
+
 	flock(fd, LOCK_UN); /* the mapping keeps the file open, and so its lock */
 	close(fd);
 	errno = error;
@@ -90,8 +144,15 @@ struct plant *plant_open(const char *path)
 
 void plant_close(struct plant *plant)
 {
-	if (plant)
-		munmap(plant, sizeof(*plant));
+	if (!plant)
+		return;
+	plant_lock(plant);
+	struct plant_user *own = find_own(plant);
+
+	if (own && own->pid && !--own->opens)
+		memset(own, 0, sizeof(*own));
+	plant_unlock(plant);
+	munmap(plant, sizeof(*plant));
 }
 
 void plant_lock(struct plant *plant)
@@ -177,16 +238,6 @@ struct plant_cc *plant_cc_take(struct plant *plant, uint64_t id)
 	return cc;
 }
 
-static void bury_dead(struct plant *plant)
-{
-	for (uint32_t i = 0; i < PLANT_USERS; i++) {
-		int pid = plant->user[i].pid;
-
-		if (pid && kill(pid, 0) && errno == ESRCH)
-			memset(&plant->user[i], 0, sizeof(plant->user[i]));
-	}
-}
-
 uint32_t plant_evs_users(struct plant *plant, const struct plant_evs *evs)
 {
 	uint32_t n = 0;
@@ -209,17 +260,9 @@ uint32_t plant_cc_users(struct plant *plant, const struct plant_cc *cc)
 
 bool plant_use(struct plant *plant, const struct plant_evs *evs, const struct plant_cc *cc, int by)
 {
-	struct plant_user *own = NULL;
-
 	bury_dead(plant);
-	for (uint32_t i = 0; i < PLANT_USERS; i++) {
-		if (plant->user[i].pid == getpid()) {
-			own = &plant->user[i];
-			break;
-		}
-		if (!own && !plant->user[i].pid)
-			own = &plant->user[i];
-	}
+	struct plant_user *own = find_own(plant);
+
 	if (!own)
 		return false;
 	own->pid = getpid();

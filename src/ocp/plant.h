@@ -15,7 +15,7 @@
 #define PLANT_EVS         1024u /* of one EV profile */
 #define PLANT_FIELDS      64
 #define PLANT_EVENTS      4096u /* 2^; remembered for EV event queues */
-#define PLANT_USERS       256u  /* processes with QPs that use profiles */
+#define PLANT_USERS       256u  /* processes at a time */
 #define PLANT_STEV_WIDTH  32u   /* bits */
 #define PLANT_SRV6_WIDTH  256u
 #define PLANT_UDP_WIDTH   16u
@@ -67,6 +67,7 @@ struct plant_event {
 
 struct plant_user {
 	int pid; /* 0: free */
+	uint32_t opens;
 	uint16_t evs[PLANT_PROFILES], cc[PLANT_PROFILES]; /* QPs that use this slot */
 };
 
@@ -81,7 +82,8 @@ struct plant {
 	struct plant_event event[PLANT_EVENTS];
 };
 
-/* NULL with errno.  EPERM: the file is somebody else's.  EPROTO: another version's. */
+/* NULL with errno.  EPERM: the file is somebody else's.  EPROTO: another version's.  ENOMEM: 256
+ * processes have it open.  Where no living process has, all profiles begin in INIT. */
 struct plant *plant_open(const char *path);
 void plant_close(struct plant *plant);
 void plant_lock(struct plant *plant);

@@ -42,6 +42,24 @@ TEST(plant_open__shows_two_processes_the_same)
 	stage_close(&stage);
 }
 
+TEST(plant_open__begins_anew_where_nobody_was)
+{
+	struct stage stage;
+
+	stage_open(&stage);
+	plant_cc_take(stage.station.plant, 5)->state = MRC_CTL_PROFILE_OFFLINE;
+	struct plant *second = plant_open(stage.path);
+
+	REQUIRE(second);
+	plant_close(stage.station.plant);
+	CHECK(plant_cc_find(second, 5) != NULL); /* one of us stayed */
+	plant_close(second);
+	stage.station.plant = plant_open(stage.path);
+	REQUIRE(stage.station.plant);
+	CHECK(!plant_cc_find(stage.station.plant, 5));
+	stage_close(&stage);
+}
+
 TEST(plant_open__refuses_what_is_none)
 {
 	char path[64];

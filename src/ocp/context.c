@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * context - contexts, and the station that all contexts of one device share in this process.
+ *
+ * Profiles of a device are kept in a file in shared memory, so that a controller and the programs
+ * whose QPs use them need not be one process.  Its name has the user, the network namespace and the
+ * device: hosts of a lab are namespaces of one machine and have devices of the same name.
+ */
+#include "local.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct station *stations;
+
+static struct plant *open_plant(const struct weft_dev_attr *attr)
+{
+	const char *path = getenv("WEFT_MRC_PROFILES");
+	struct stat netns = { .st_ino = 0 };
+	char own[128];
+
+	if (path && *path)
+		return plant_open(path);
+	(void)stat("/proc/self/ns/net", &netns);
+	(void)snprintf(own, sizeof(own), "/dev/shm/weft-mrc-%u-%llx-%016llx", (unsigned)geteuid(),
+		(unsigned long long)netns.st_ino, (unsigned long long)attr->guid);
+	return plant_open(own);
+}
+
+static struct station *make(struct weft_dev *dev)
+{
+	struct station *station = calloc(1, sizeof(*station));
+	struct weft_dev_attr attr;
+
+	if (!station)
+		return NULL;
+	weft_dev_query(dev, &attr);
+	station->dev = dev;
+	station->planes = attr.planes ? attr.planes : 1;
+	station->plant = open_plant(&attr);
+	if (!station->plant) {
+		free(station);
+		return NULL;
+	}
+	pthread_mutex_init(&station->lock, NULL);
+	plant_lock(station->plant);
+	station->events_seen = station->plant->events;
+	plant_unlock(station->plant);
+	return station;
+}
+
+struct station *station_take(struct weft_dev *dev)
+{
+	pthread_mutex_lock(&stations_lock);
+	struct station *station = stations;
+
+	while (station && station->dev != dev)
+		station = station->next;
+	if (!station && (station = make(dev))) {
+		station->next = stations;
+		stations = station;
+	}
+	if (station)
+		station->contexts++;
+	pthread_mutex_unlock(&stations_lock);
+	return station;
+}
+
+void station_give(struct station *station)
+{
+	pthread_mutex_lock(&stations_lock);
+	bool is_last = !--station->contexts;
+
+	for (struct station **at = &stations; is_last && *at; at = &(*at)->next) {
+		if (*at == station) {
+			*at = station->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&stations_lock);
+	if (!is_last)
+		return;
+	watcher_stop(station);
+	plant_close(station->plant);
+	pthread_mutex_destroy(&station->lock);
+	free(station);
+}
+
+struct mrc_context *mrc_create_context(
+	struct ibv_context *vcontext, struct mrc_context_attr *context_attr)
+{
+	uint32_t version = context_attr ? context_attr->mrc_api_version_used : 0;
+	uint32_t vendor = context_attr ? context_attr->mrc_vendor_api_version_used : 0;
+
+	if (!vcontext || !context_attr)
+		return fail_null(EINVAL);
+	if ((version > MRC_API_CURRENT_VERSION && version != (uint32_t)MRC_API_VER_LATEST) ||
+		(vendor > MRC_VENDOR_API_CURRENT_VERSION &&
+			vendor != (uint32_t)MRC_API_VER_LATEST))
+		return fail_null(ENOTSUP);
+	struct weft_dev *dev = weft_verbs_device(vcontext);
+
+	if (!dev)
+		return fail_null(ENODEV);
+	struct mrc_context *context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return fail_null(ENOMEM);
+	context->verbs = vcontext;
+	context->version = version && version <= MRC_API_CURRENT_VERSION ? version
+									 : MRC_API_CURRENT_VERSION;
+	context->station = station_take(dev);
+	if (!context->station) {
+		int error = errno;
+
+		free(context);
+		return fail_null(error);
+	}
+	return context;
+}
+
+int mrc_destroy_context(struct mrc_context *mrc_ctx)
+{
+	if (!mrc_ctx)
+		return fail(EINVAL);
+	if (atomic_load(&mrc_ctx->objects))
+		return fail(EBUSY);
+	station_give(mrc_ctx->station);
+	free(mrc_ctx);
+	return 0;
+}

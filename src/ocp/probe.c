@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * probe - endpoint operations: questions to a peer's NIC over one path, and the way there and back
+ * measured.
+ *
+ * No QP is needed: the device finds the peer's by its GID, which may take a turn.  Answers carry a
+ * number of ours; those of an earlier batch that come too late are recognised by it and dropped.
+ * Port status is told by the engine itself, whenever a port changes and until it is answered; a
+ * controller cannot tell a peer something else, so that operation is not supported.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <weft/net.h>
+
+#define EVS_MAX   4096u
+#define BATCH_MAX 1024
+#define TURN_NS   50000
+
+static pthread_mutex_t batch_lock = PTHREAD_MUTEX_INITIALIZER; /* answers have one reader */
+static uint32_t next_cookie = 1;
+
+static int send_one(struct station *station, const struct mrc_ctl_ep_req *req, uint32_t cookie,
+	uint32_t evs[EVS_MAX])
+{
+	uint8_t gid[16];
+
+	gid_find(&req->dgid, gid);
+	int n = weft_dev_evs(station->dev, gid, evs, EVS_MAX);
+	uint32_t ev = n <= 0 ? NO_EV
+			     : profile_match(station->dev, gid, req->ev_fmt_mode, &req->req_ev, evs,
+				       WEFT_MIN((uint32_t)n, EVS_MAX));
+
+	return ev == NO_EV ? EHOSTUNREACH : weft_dev_probe(station->dev, gid, ev, cookie);
+}
+
+/* Answers that have come; they are in no order.  Returns how many of the batch are settled. */
+static int collect(struct station *station, const struct mrc_ctl_ep_req *req, int n, uint32_t first,
+	struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
+{
+	struct weft_probe_done done[32];
+	int got = weft_dev_probe_poll(station->dev, done, WEFT_COUNT(done));
+	int settled = 0;
+
+	for (int i = 0; i < got; i++) {
+		uint32_t index = done[i].cookie - first;
+
+		if (index >= (uint32_t)n)
+			continue;
+		settled++;
+		if (!done[i].rtt_ns)
+			continue; /* nobody answered */
+		rsp[(*num_rsp)++] = (struct mrc_ctl_ep_rsp){ .req_id = req[index].req_id,
+			.port = req[index].req_ev.port,
+			.rtt = done[i].rtt_ns };
+	}
+	return settled;
+}
+
+static int run_batch(struct station *station, const struct mrc_ctl_ep_req *req, int num_req,
+	uint64_t until_ns, struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
+{
+	uint32_t *evs = calloc(EVS_MAX, sizeof(*evs));
+	uint32_t first = next_cookie;
+	int sent = 0, settled = 0, rc = evs ? 0 : ENOMEM;
+
+	next_cookie += (uint32_t)num_req;
+	while (!rc && settled < num_req && weft_clock_now(NULL) < until_ns) {
+		if (sent < num_req) {
+			rc = send_one(station, &req[sent], first + (uint32_t)sent, evs);
+			sent += !rc;
+			rc = rc == EAGAIN ? 0 : rc; /* as many are under way as fit */
+		}
+		int more = collect(station, req, num_req, first, rsp, num_rsp);
+
+		settled += more;
+		if (!more && sent == num_req)
+			nanosleep(&(struct timespec){ .tv_nsec = TURN_NS }, NULL);
+	}
+	free(evs);
+	if (!rc && !*num_rsp)
+		rc = ETIMEDOUT;
+	return rc;
+}
+
+int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
+	enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req, int num_req,
+	uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
+{
+	if (!mrc_ctx || !req || !rsp || !num_rsp || num_req < 1 || num_req > BATCH_MAX)
+		return fail(EINVAL);
+	*num_rsp = 0;
+	if (op_type != MRC_CTL_EP_OP_EV_PROBE || req_tc)
+		return fail(ENOTSUP);
+	for (int i = 0; i < num_req; i++) {
+		if (!fields_mode_width(req[i].ev_fmt_mode) || !req[i].req_ev.port ||
+			req[i].req_ev.port > mrc_ctx->station->planes)
+			return fail(EINVAL);
+	}
+	pthread_mutex_lock(&batch_lock);
+	int rc = run_batch(mrc_ctx->station, req, num_req, weft_clock_now(NULL) + rsp_timeout, rsp,
+		num_rsp);
+
+	pthread_mutex_unlock(&batch_lock);
+	return rc ? fail(rc) : 0;
+}

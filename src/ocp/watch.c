@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch - carries news between the QPs of this process and the profiles that all processes see.
+ *
+ * Every ten milliseconds: which paths of our QPs have been given up or come back (told as EV
+ * events, and kept as the EV's state), which EVs a controller has denied or allowed since (marked
+ * on our QPs), and whether there are events for queues of ours.  A path that goes and comes back
+ * between two looks is not seen; the engine's own trace has it.  The thread exists only while a QP
+ * uses an EV profile or a queue of events is there.
+ */
+#include "local.h"
+
+#include <string.h>
+#include <time.h>
+
+#define LOOK_NS 10000000
+
+/* The engine's word for a path in the profile's: SKIP lasts one turn and is nobody's business. */
+static bool is_bad(uint8_t state)
+{
+	return state == WEFT_PATH_ASSUMED_BAD;
+}
+
+/* Under both locks. */
+static void tell(struct plant *plant, const struct mrc_qp *qp, uint32_t dev_ev, bool bad)
+{
+	enum mrc_ctl_ev_state state = bad ? MRC_CTL_EV_ASSUMED_BAD : MRC_CTL_EV_GOOD;
+	struct plant_evs *evs = qp->evs;
+	bool is_wanted = evs->event_mask & (int)state;
+
+	if (evs->mode == MRC_CTL_EV_MODE_AUTO) {
+		struct mrc_ctl_ev ev = { .val = { (uint8_t)(dev_ev >> 24),
+						 (uint8_t)(dev_ev >> 16), (uint8_t)(dev_ev >> 8),
+						 (uint8_t)dev_ev },
+			.port = (uint8_t)((dev_ev >> 16) + 1) };
+
+		if (is_wanted)
+			plant_tell(plant, evs->id, &ev, state);
+		return;
+	}
+	for (uint32_t i = 0; i < qp->n_evs && i < evs->count; i++) {
+		if (qp->ev[i] != dev_ev || evs->ev[i].bad == bad)
+			continue;
+		evs->ev[i].bad = bad;
+		if (is_wanted && !evs->ev[i].denied)
+			plant_tell(plant, evs->id, &evs->ev[i].ev, state);
+	}
+}
+
+static void look_at_paths(struct plant *plant, struct mrc_qp *qp)
+{
+	struct weft_path_info info;
+
+	for (uint32_t i = 0; i < WEFT_COUNT(qp->state); i++) {
+		if (weft_dev_path_info(qp->inner, i, &info))
+			return; /* no more, or not connected yet */
+		bool was_bad = is_bad(qp->state[i]);
+
+		if (is_bad(info.state) != was_bad && info.state != WEFT_PATH_DENIED)
+			tell(plant, qp, info.ev, is_bad(info.state));
+		qp->state[i] = info.state;
+	}
+}
+
+/* A controller's word since the last look.  It is heard once the QP is connected. */
+static void hear(struct mrc_qp *qp, bool is_first)
+{
+	struct plant_evs *evs = qp->evs;
+	struct weft_path_info info;
+
+	if ((evs->changes == qp->changes && !is_first) || weft_dev_path_info(qp->inner, 0, &info))
+		return;
+	for (uint32_t i = 0; i < qp->n_evs && i < evs->count; i++) {
+		bool denied = evs->ev[i].denied;
+
+		if (qp->ev[i] == NO_EV || (qp->denied[i] == denied && !(is_first && denied)))
+			continue;
+		if (!weft_dev_path_mark(qp->inner, qp->ev[i],
+			    denied ? WEFT_PATH_DENIED : WEFT_PATH_GOOD))
+			qp->denied[i] = denied;
+	}
+	qp->changes = evs->changes;
+}
+
+void watcher_look(struct station *station)
+{
+	pthread_mutex_lock(&station->lock);
+	plant_lock(station->plant);
+	for (struct mrc_qp *qp = station->qps; qp; qp = qp->next) {
+		bool is_first = qp->state[0] == WEFT_PATH_EMPTY;
+
+		if (!qp->evs)
+			continue;
+		if (qp->ev)
+			hear(qp, is_first);
+		look_at_paths(station->plant, qp);
+	}
+	bool is_news = station->plant->events != station->events_seen;
+
+	station->events_seen = station->plant->events;
+	plant_unlock(station->plant);
+	if (is_news)
+		ev_queue_ring(station);
+	pthread_mutex_unlock(&station->lock);
+}
+
+static void *run(void *arg)
+{
+	struct station *station = arg;
+
+	while (!atomic_load(&station->must_end)) {
+		watcher_look(station);
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	}
+	return NULL;
+}
+
+int watcher_start(struct station *station)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&station->lock);
+	if (!station->is_watched) {
+		rc = pthread_create(&station->watcher, NULL, run, station);
+		station->is_watched = !rc;
+	}
+	pthread_mutex_unlock(&station->lock);
+	return rc;
+}
+
+void watcher_stop(struct station *station)
+{
+	if (!station->is_watched)
+		return;
+	atomic_store(&station->must_end, true);
+	pthread_join(station->watcher, NULL);
+	station->is_watched = false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+TEST(mrc_create_context__shares_a_station_per_device)
+{
+	struct mrc_context *a = fake_open(0), *b;
+	struct mrc_context_attr attr = { .mrc_api_version_used = MRC_API_VER(1, 0, 0) };
+
+	b = mrc_create_context(&fake_context, &attr);
+	REQUIRE(b);
+	CHECK(a->station == b->station);
+	CHECK_EQ(a->version, MRC_API_CURRENT_VERSION);
+	CHECK_EQ(b->version, MRC_API_VER(1, 0, 0));
+	CHECK_EQ(a->station->planes, FAKE_PLANES);
+	CHECK(!mrc_destroy_context(a));
+	fake_close(b);
+}
+
+TEST(mrc_create_context__refuses_others_and_newer_ones)
+{
+	struct mrc_context_attr attr = { .mrc_api_version_used = MRC_API_VER(1, 0, 2) };
+	struct ibv_context foreign = { 0 };
+
+	CHECK(!mrc_create_context(&fake_context, &attr));
+	CHECK_EQ(errno, ENOTSUP);
+	attr.mrc_api_version_used = MRC_API_CURRENT_VERSION;
+	CHECK(!mrc_create_context(&foreign, &attr));
+	CHECK_EQ(errno, ENODEV);
+	CHECK(!mrc_create_context(&fake_context, NULL));
+	CHECK_EQ(errno, EINVAL);
+	attr.mrc_vendor_api_version_used = MRC_API_VER(9, 0, 0);
+	CHECK(!mrc_create_context(&fake_context, &attr));
+	CHECK_EQ(errno, ENOTSUP);
+}
+
+TEST(mrc_destroy_context__is_busy_while_it_has_objects)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_cq *cq = mrc_create_cq(context, 8, NULL, NULL, 0);
+
+	REQUIRE(cq);
+	CHECK_EQ(ERRNO_OF(mrc_destroy_context(context)), EBUSY);
+	CHECK(!mrc_destroy_cq(cq));
+	fake_close(context);
+}

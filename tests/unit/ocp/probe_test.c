@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "fake.h"
+
+#define SECOND 1000000000u
+
+TEST(mrc_ctl_ep_batch_send_wait__measures_each_path)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_ctl_ep_req req[6];
+	struct mrc_ctl_ep_rsp rsp[6];
+	bool seen[6] = { false };
+	int n = 7;
+
+	memset(req, 0, sizeof(req));
+	for (int i = 0; i < 6; i++) {
+		req[i].req_id = (uint16_t)(100 + i);
+		req[i].ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV;
+		req[i].req_ev = stage_ev((uint32_t)(i % 4) << 16, (uint8_t)(i % 4 + 1));
+		if (i == 5)
+			req[i].req_ev = stage_ev(2, 1);
+		memcpy(req[i].dgid.raw, fake_peer, 16);
+	}
+	CHECK(!mrc_ctl_ep_batch_send_wait(
+		context, 0, MRC_CTL_EP_OP_EV_PROBE, req, 6, 2 * SECOND, rsp, &n));
+	CHECK_EQ(n, 5); /* EV 2 does not answer */
+	for (int i = 0; i < n; i++) {
+		int index = rsp[i].req_id - 100;
+
+		REQUIRE(index >= 0 && index < 5);
+		CHECK(!seen[index]);
+		seen[index] = true;
+		CHECK_EQ(rsp[i].rtt, 1000u + ((uint32_t)(index % 4) << 16));
+		CHECK_EQ(rsp[i].port, index % 4 + 1);
+	}
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, &req[5], 1,
+			 2 * SECOND, rsp, &n)),
+		ETIMEDOUT);
+	req[0].dgid.raw[15]++; /* nobody */
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, req, 1,
+			 2 * SECOND, rsp, &n)),
+		EHOSTUNREACH);
+	fake_close(context);
+}
+
+TEST(mrc_ctl_ep_batch_send_wait__refuses_what_it_cannot)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_ctl_ep_req req = { .ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV };
+	struct mrc_ctl_ep_rsp rsp;
+	int n;
+
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 0, MRC_CTL_EP_OP_PORT_STATUS_UPDATE, &req, 1, 1, &rsp, &n)),
+		ENOTSUP);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 0, MRC_CTL_EP_OP_EV_PROBE, &req, 1, 1, &rsp, &n)),
+		EINVAL); /* port 0 */
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 0, MRC_CTL_EP_OP_EV_PROBE, &req, 0, 1, &rsp, &n)),
+		EINVAL);
+	fake_close(context);
+}
