@@ -19,6 +19,8 @@ struct pair_config {
 	const struct weft_cc_ops *cc;
 	uint32_t qps;
 	uint8_t timeout_exp;
+	uint8_t kind; /* enum weft_qp_kind */
+	void (*scatter)(void *arg, const struct weft_place *place);
 };
 
 struct pair_end {
@@ -75,7 +77,9 @@ static inline void pair_open_end(struct pair *pair, unsigned which, size_t memor
 	struct weft_pump_config pump = { .ep = end->ep,
 		.port = weft_loop_port(pair->loop, which),
 		.clock = weft_loop_clock,
-		.clock_arg = pair->loop };
+		.clock_arg = pair->loop,
+		.scatter = c->scatter,
+		.scatter_arg = end };
 
 	REQUIRE(!weft_pump_open(&end->pump, &pump));
 	weft_loop_attach(pair->loop, which, end->pump, end->ep);
@@ -101,6 +105,7 @@ static inline void pair_connect(struct pair *pair)
 	for (uint32_t i = 0; i < c->qps; i++) {
 		struct weft_qp_attr attr = {
 			.cc = c->cc,
+			.kind = c->kind,
 			.cc_config = c->cc_config,
 			.user = i,
 			.psn_rx = 0xfffff0,

@@ -345,3 +345,49 @@ TEST(weft_pump_step__reads_all_that_lay_waiting_after_a_pause_of_its_own)
 	weft_pump_close(pump);
 	free(block);
 }
+
+struct two { /* a list of the caller's: here, two halves */
+	uint8_t *half[2];
+};
+
+static void scatter(void *arg, const struct weft_place *place)
+{
+	const struct pair_end *end = arg;
+	const struct two *two = place->to;
+	const uint8_t *from = place->from;
+
+	for (uint32_t i = 0; i < place->len_bytes; i++) {
+		uint32_t at = place->list_at - 1 + i;
+
+		two->half[at >= 5000][at % 5000] = from[i];
+	}
+	CHECK(end->pump != NULL);
+}
+
+TEST(weft_pump_step__hands_scattered_receives_to_the_hook)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+	struct weft_done done;
+
+	config.kind = WEFT_QP_EXTENDED;
+	config.scatter = scatter;
+	config.engine.extended_qps = 1;
+	config.engine.rd_atomic_max = 1;
+	pair_open(&pair, &config, MIB);
+	fill(&pair.end[0], 1);
+	memset(pair.end[1].memory, 0, MIB);
+	struct two two = { { pair.end[1].memory + 5000, pair.end[1].memory } };
+	struct weft_recv recv = { .id = 1, .to = &two, .len_bytes = 10000, .scattered = true };
+	struct weft_work send = { .kind = WEFT_WORK_SEND, .data = pair.end[0].memory,
+		.len_bytes = 10000 };
+
+	CHECK_EQ(weft_post_receive(pair.end[1].qp[0], &recv), 0);
+	CHECK_EQ(weft_post(pair.end[0].qp[0], &send), 0);
+	pair_run(&pair, 1, 10 * MS);
+	CHECK_EQ(pair.end[0].last.status, WEFT_OK);
+	CHECK(!weft_poll(pair.end[1].ep, 0, &done, 1)); /* pair_run() has taken it */
+	CHECK_MEM(two.half[0], pair.end[0].memory, 5000);
+	CHECK_MEM(two.half[1], pair.end[0].memory + 5000, 5000);
+	pair_close(&pair);
+}
