@@ -18,9 +18,11 @@
 #define MRC_CTL_API_VER_MINOR_OFFSET    16
 #define MRC_CTL_API_VER_SUBMINOR_OFFSET 0
 
-#define MRC_CTL_API_VER(major, minor, sub_minor)                                                   \
-	(((major) << MRC_CTL_API_VER_MAJOR_OFFSET) | ((minor) << MRC_CTL_API_VER_MINOR_OFFSET) |   \
-		((sub_minor) << MRC_CTL_API_VER_SUBMINOR_OFFSET))
+/* Unsigned, also where the preprocessor compares. */
+#define MRC_CTL_API_VER(major, minor, sub_minor) \
+	((((major) + 0u) << MRC_CTL_API_VER_MAJOR_OFFSET) | \
+		(((minor) + 0u) << MRC_CTL_API_VER_MINOR_OFFSET) | \
+		(((sub_minor) + 0u) << MRC_CTL_API_VER_SUBMINOR_OFFSET))
 
 #define MRC_CTL_API_VER_LATEST MRC_CTL_API_VER(0xFF, 0xFF, 0xFFFF) /* whatever is newest */
 
