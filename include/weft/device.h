@@ -66,7 +66,8 @@ int weft_dev_list(struct weft_dev_name list[WEFT_DEV_MAX], char *error, size_t e
 /* Also: EMFILE: 1024 processes use this host's devices.  error: one line. */
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
-/* Everything opened on it must have been closed (EBUSY).  Waits up to ~0.2 s for last ACKs. */
+/* What is still open on it is dead then, and can only be closed.  Waits up to ~0.2 s for last
+ * ACKs. */
 int weft_dev_close(struct weft_dev *dev);
 
 struct weft_dev_attr { /* limits are what is granted, not more */

@@ -185,6 +185,7 @@ struct weft_dev_qp {
 	uint64_t sq_head, sq_fed, sq_tail, rq_head, rq_fed, rq_tail;
 };
 
+#define DEVICE_CLOSED UINT32_MAX /* in fork_age: closed while objects were open */
 extern uint32_t device_fork_age; /* how often this process is a child of one with devices */
 static inline bool device_is_dead(const struct weft_dev *dev)
 {

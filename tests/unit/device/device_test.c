@@ -12,7 +12,6 @@ TEST(weft_dev_open__gives_each_its_number)
 	side_open_qp(a, WEFT_DEV_STRICT, NULL);
 	side_open_qp(b, WEFT_DEV_STRICT, NULL);
 	CHECK(weft_dev_qp_number(a->qp) >> SLOT_BITS != weft_dev_qp_number(b->qp) >> SLOT_BITS);
-	CHECK_EQ(weft_dev_close(a->dev), EBUSY);
 	side_close(a);
 	side_close(b);
 }
@@ -75,4 +74,25 @@ TEST(weft_dev_close__is_all_a_child_may_do)
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	pair_close(s);
+}
+
+TEST(weft_dev_close__leaves_what_was_forgotten_dead)
+{
+	static struct weft_dev *left; /* stays, since others may hold it */
+	struct side *s[2];
+	struct weft_dev_wc wc;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	left = s[0]->dev;
+	CHECK_EQ(weft_dev_close(left), 0);
+	CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), -1);
+	CHECK_EQ(side_recv(s[0], 1, 0, 0), ENODEV);
+	CHECK_EQ(weft_dev_qp_close(s[0]->qp), 0);
+	CHECK_EQ(weft_dev_mr_close(s[0]->mr), 0);
+	CHECK_EQ(weft_dev_cq_close(s[0]->cq), 0);
+	CHECK_EQ(weft_dev_channel_close(s[0]->channel), 0);
+	CHECK_EQ(weft_dev_pd_close(s[0]->pd), 0);
+	CHECK_EQ(weft_dev_close(s[0]->dev), ENODEV);
+	side_close(s[1]);
+	free(s[0]);
 }
