@@ -135,7 +135,7 @@ struct weft_shm_hello {
 /* A socket that does not block; takes the place of one that a dead process left behind. */
 int weft_shm_listen(const char *path, char *error, size_t error_bytes);
 /* 1: somebody came; *fd is the connection.  0: nobody.  -1: one came, and talked nonsense or did
- * not talk within 10 ms. */
+ * not talk within 250 ms. */
 int weft_shm_accept(int listener, struct weft_shm_hello *hello, int *fd);
 /* The far end's side: hello as decided, udp_port filled in.  0: fd now belongs to the link.  -1: he
  * is gone, and fd is closed. */

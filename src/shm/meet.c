@@ -24,7 +24,8 @@
 
 #define VERSION 1
 #define BACKLOG 64
-#define HELLO_MS 10
+#define HELLO_MS 250 /* connecting wakes us, and may cost a caller his processor */
+#define PAUSE_MS 10
 #define DIAL_MS 2000
 #define CALLS_MAX 20u
 #define WHY_BYTES 128
@@ -280,7 +281,7 @@ static const char *talk(const struct sockaddr_un *name, const struct message *he
 	fds[0] = fds[1] = -1;
 	for (unsigned i = 0; i < CALLS_MAX; i++) {
 		if (i)
-			(void)poll(NULL, 0, HELLO_MS);
+			(void)poll(NULL, 0, PAUSE_MS);
 		*fd = call(name, hello);
 		if (*fd < 0) {
 			why = strerror(errno);
