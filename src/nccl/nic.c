@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nic - the devices of this host, each opened when it is first used and closed when nobody does.
+ */
+#include "local.h"
+
+#include <string.h>
+
+weft_nccl_log_fn *nccl_log;
+
+static struct {
+	pthread_mutex_t lock;
+	struct nic nics[WEFT_DEV_MAX];
+	int n;
+} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+int nic_init(weft_nccl_log_fn *log)
+{
+	struct weft_dev_name names[WEFT_DEV_MAX];
+	char error[256] = "";
+
+	nccl_log = log;
+	pthread_mutex_lock(&all.lock);
+	if (!all.n) {
+		int n = weft_dev_list(names, error, sizeof(error));
+
+		for (int i = 0; i < n; i++)
+			all.nics[i].name = names[i];
+		all.n = n > 0 ? n : 0;
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (all.n)
+		return WEFT_NCCL_SUCCESS;
+	if (*error)
+		WARN("NET/Weft: %s", error);
+	return WEFT_NCCL_SYSTEM_ERROR; /* NCCL goes on to the next network */
+}
+
+int nic_count(void)
+{
+	return all.n;
+}
+
+static bool nic_open(struct nic *nic)
+{
+	char error[256] = "";
+
+	if (weft_dev_open(&nic->dev, &nic->name, error, sizeof(error))) {
+		WARN("NET/Weft: %s: %s", nic->name.name, error);
+		nic->dev = NULL;
+		return false;
+	}
+	weft_dev_query(nic->dev, &nic->attr);
+	if (!weft_dev_pd_open(nic->dev, &nic->pd))
+		return true;
+	(void)weft_dev_close(nic->dev);
+	nic->dev = NULL;
+	return false;
+}
+
+struct nic *nic_get(int dev)
+{
+	struct nic *nic = dev >= 0 && dev < all.n ? &all.nics[dev] : NULL;
+
+	if (!nic)
+		return NULL;
+	pthread_mutex_lock(&all.lock);
+	if (nic->users || nic_open(nic))
+		nic->users++;
+	else
+		nic = NULL;
+	pthread_mutex_unlock(&all.lock);
+	return nic;
+}
+
+struct nic *nic_again(struct nic *nic)
+{
+	pthread_mutex_lock(&all.lock);
+	nic->users++;
+	pthread_mutex_unlock(&all.lock);
+	return nic;
+}
+
+void nic_put(struct nic *nic)
+{
+	pthread_mutex_lock(&all.lock);
+	/* What NCCL has not deregistered holds the domain: then the device stays open. */
+	if (!--nic->users && !weft_dev_pd_close(nic->pd)) {
+		(void)weft_dev_close(nic->dev);
+		nic->dev = NULL;
+	} else if (!nic->users) {
+		nic->users = 1;
+	}
+	pthread_mutex_unlock(&all.lock);
+}
+
+int nic_properties(int dev, struct weft_nccl_properties_v12 *p)
+{
+	struct nic *nic = nic_get(dev);
+
+	if (!nic)
+		return WEFT_NCCL_SYSTEM_ERROR;
+	memset(p, 0, sizeof(*p));
+	p->name = nic->name.name;
+	p->guid = nic->name.guid;
+	p->ptr_support = WEFT_NCCL_PTR_HOST;
+	p->reg_is_global = 1;
+	p->speed_mbps = (int)(nic->attr.rate_bps / 1000000);
+	p->port = 1;
+	p->latency_us = 10;
+	p->comms_max = (int)nic->attr.max_qp;
+	p->recvs_max = WEFT_NCCL_RECVS_MAX;
+	p->merged.n = 1;
+	p->merged.devs[0] = dev;
+	p->p2p_bytes_max = p->coll_bytes_max = nic->attr.max_msg_bytes;
+	p->multi_requests_max = 1;
+	p->rail = -1; /* all planes are in one device */
+	p->plane = -1;
+	nic_put(nic);
+	return WEFT_NCCL_SUCCESS;
+}

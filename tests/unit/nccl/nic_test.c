@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ends.h"
+
+TEST(nic_properties__says_what_the_device_can)
+{
+	struct weft_nccl_properties_v12 p;
+
+	ends_init();
+	CHECK_EQ(nic_count(), 1);
+	CHECK_EQ(nic_properties(0, &p), WEFT_NCCL_SUCCESS);
+	CHECK_EQ(p.ptr_support, WEFT_NCCL_PTR_HOST);
+	CHECK(!p.pci_path);
+	CHECK(p.name && *p.name);
+	CHECK(p.comms_max > 0);
+	CHECK(p.p2p_bytes_max > 0);
+	CHECK_EQ(p.merged.n, 1);
+	CHECK_EQ(p.rail, -1);
+}
+
+TEST(nic_get__knows_its_numbers)
+{
+	ends_init();
+	CHECK(!nic_get(-1));
+	CHECK(!nic_get(1));
+	CHECK(!nic_get(1000));
+}
+
+TEST(nic_get__opens_once_and_closes_at_the_last)
+{
+	ends_init();
+	struct nic *a = nic_get(0), *b = nic_get(0);
+
+	REQUIRE(a && a == b);
+	struct weft_dev *dev = a->dev;
+
+	nic_put(a);
+	CHECK(b->dev == dev);
+	nic_put(b);
+	CHECK(!b->dev);
+}
+
+/* nic_init() has found one in this process, and looks only once: in another. */
+TEST(nic_init__is_no_network_where_there_is_no_device)
+{
+	const char *run = getenv("NCCL_TEST_ALONE");
+
+	if (run)
+		return;
+	unsetenv("WEFT_PLANES");
+	unsetenv("WEFT_CONFIG");
+	unsetenv("WEFT_FABRIC");
+	if (!nic_count())
+		CHECK_EQ(nic_init(ends_log), WEFT_NCCL_SYSTEM_ERROR);
+}
