@@ -179,6 +179,7 @@ int weft_dev_close(struct weft_dev *dev)
 	 * hold finds a dead device, as in a child. */
 	if (busy) {
 		dev->fork_age = DEVICE_CLOSED;
+		stats_keep(dev);
 		return 0;
 	}
 	pthread_mutex_destroy(&dev->lock);

@@ -298,5 +298,6 @@ bool contact_own(const struct weft_dev *dev, uint32_t own_qpn, uint32_t *eq_numb
 
 void stats_register(struct weft_dev *dev);
 void stats_forget(struct weft_dev *dev); /* writes them, too */
+void stats_keep(struct weft_dev *dev);   /* closed, but somebody may hold it */
 
 #endif /* DEVICE_LOCAL_H */

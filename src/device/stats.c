@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_dev *first;
+static struct weft_dev *first, *closed;
 static bool at_exit;
 
 static void write_line(struct weft_dev *dev)
@@ -64,5 +64,13 @@ void stats_forget(struct weft_dev *dev)
 		*at = dev->next;
 		write_line(dev);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+void stats_keep(struct weft_dev *dev)
+{
+	pthread_mutex_lock(&lock);
+	dev->next = closed;
+	closed = dev;
 	pthread_mutex_unlock(&lock);
 }
