@@ -165,8 +165,10 @@ static int write_agent(const struct demo *demo, const char *self, char *path, si
 	if (!out)
 		return -1;
 	/* mpirun says: HOST COMMAND..., to be joined as a shell would. */
-	fprintf(out, "#!/bin/sh\nhost=$1\nshift\nexec '%s' lab run \"$host\" -- sh -c \"$*\"\n",
-		self);
+	fprintf(out,
+		"#!/bin/sh\nhost=$1\nshift\n"
+		"exec '%s' lab run --name '%s' \"$host\" -- sh -c \"$*\"\n",
+		self, demo->lab_name);
 	return fclose(out) || chmod(path, 0755) ? -1 : 0;
 }
 
