@@ -50,6 +50,9 @@ struct ops {
 	struct weft_config config;
 	struct weft_endpoint *ep[2];
 	uint32_t set[2], recvq, shared_posted, shared_done;
+	/* A stalled message holds its buffer while others come round to it: then both write. */
+	uint8_t shared_users[BUFFERS];
+	bool shared_mixed[BUFFERS];
 	struct half half[CONNS][2];
 	struct weft_qp *dgram[2];
 	struct flight flight[FLIGHTS], old[8];
