@@ -10,10 +10,13 @@
  * one): then all that was sent before the timer was set, and is not acknowledged, is sent again.
  * IRN has two timers (Mittal et al., SIGCOMM 2018, section 3.1): the short one where three packets
  * or fewer are under way, since then no later packet may come to show a gap.
+ *
+ * A sender that is pulled, has more to send and nothing under way waits for a pull that may be
+ * lost, and no packet of its own will bring another: after a longer time it sends one unasked.
  */
 #include "local.h"
 
-enum { FEW = 3 };
+enum { FEW = 3, STARVED_RTOS = 8 };
 #define SHORT_RTO_PS UINT64_C(100000000)
 
 void send_restart_timer(struct weft_rival *r, struct sender *s)
@@ -23,6 +26,11 @@ void send_restart_timer(struct weft_rival *r, struct sender *s)
 
 	if (r->kind->is_selective && r->kind->knows_order && s->next - s->una <= FEW)
 		rto_ps = WEFT_MIN(rto_ps, SHORT_RTO_PS);
+	/* Longer: a pull that waits behind those of other senders is not lost. */
+	if (!out && r->kind->is_pulled && s->una != s->end) {
+		rto_ps *= STARVED_RTOS;
+		out = 1;
+	}
 	s->rto_ps = out ? r->now_ps + rto_ps : WEFT_NEVER;
 	s->old = s->next;
 }
@@ -42,7 +50,12 @@ void rtx_mark(struct weft_rival *r, struct sender *s, uint32_t psn)
 static void time_out(struct weft_rival *r, struct sender *s)
 {
 	uint32_t marked = s->n_rtx;
+	bool is_idle = r->kind->is_pulled && !in_flight(s);
 
+	if (is_idle && s->credits) { /* it may send, its ports may not */
+		send_restart_timer(r, s);
+		return;
+	}
 	r->counters.timeouts++;
 	if (!r->kind->is_selective) {
 		s->next = s->una;
@@ -60,7 +73,7 @@ static void time_out(struct weft_rival *r, struct sender *s)
 	}
 	marked = s->n_rtx - marked;
 	if (r->kind->is_pulled)
-		s->credits += marked; /* nobody will ask for what did not arrive */
+		s->credits += marked + is_idle; /* nobody will ask for what did not arrive */
 	if (r->kind->has_window && marked)
 		dctcp_on_timeout(&s->window);
 	send_restart_timer(r, s);
@@ -122,7 +135,8 @@ static void fill(struct weft_rival *r, struct sender *s, struct weft_pkt *pkt)
 	pkt->w.va = demand_of(s);
 	r->counters.tx_data_pkts++;
 	r->counters.tx_data_bytes += pkt->w.len_bytes;
-	if (s->rto_ps == WEFT_NEVER || (is_repeat && psn == s->una))
+	if (s->rto_ps == WEFT_NEVER || (is_repeat && psn == s->una) ||
+		(r->kind->is_pulled && in_flight(s) == 1))
 		send_restart_timer(r, s);
 }
 

@@ -22,15 +22,18 @@ TEST(run_start__serves_who_only_looks_at_memory)
 TEST(run_start__sleeps_while_nothing_happens)
 {
 	struct side *s[2];
-	uint64_t before_ns, used_ns;
+	uint64_t before_ns, used_ns = WEFT_NEVER;
 
 	pair_open(s, WEFT_DEV_STRICT);
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	weft_clock_sleep(50000000);
-	before_ns = weft_clock_cpu_ns();
-	weft_clock_sleep(300000000);
-	used_ns = weft_clock_cpu_ns() - before_ns;
+	/* A loop that polls fails each time; a busy machine may disturb one. */
+	for (unsigned i = 0; i < 5 && used_ns >= 150000000; i++) {
+		before_ns = weft_clock_cpu_ns();
+		weft_clock_sleep(300000000);
+		used_ns = weft_clock_cpu_ns() - before_ns;
+	}
 	CHECK(used_ns < 150000000);
 	pair_close(s);
 }

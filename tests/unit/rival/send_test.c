@@ -103,3 +103,26 @@ TEST(weft_rival_output__keeps_the_pace)
 	CHECK(p->done[0] > 320000000 && p->done[0] < 345000000);
 	pair_close(p);
 }
+
+static bool lose_pulls(struct pair *p, struct weft_pkt *pkt, uint32_t from)
+{
+	return !from || pkt->op != WEFT_OP_EP_REQUEST || p->now_ps > 200000000;
+}
+
+/* All pulls of the first window are lost: nothing is under way, and nobody will ask again. */
+TEST(time_out__sends_unasked_where_pulls_were_lost)
+{
+	struct pair *p = pair_make(WEFT_RIVAL_NDP);
+
+	p->pass = lose_pulls;
+	p->config.settings.window_pkts = 4;
+	pair_open(p);
+	pair_post(p, 0, 40 * 4096);
+	pair_run(p, 200000000);
+	CHECK_EQ(p->sent, 4);
+	pair_run(p, WEFT_NEVER);
+	CHECK(p->done[0] > 0 && p->arrived[0] > 0);
+	CHECK(weft_rival_stats(p->end[0])->timeouts >= 1);
+	CHECK_EQ(weft_rival_stats(p->end[0])->tx_rtx_pkts, 0);
+	pair_close(p);
+}
