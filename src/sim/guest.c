@@ -8,7 +8,7 @@
  * nanoseconds would be a percent off at 400 Gb/s; and they honour pauses, which stop data and
  * nothing else.
  */
-#include "local.h"
+#include "nic.h"
 
 /* ---- a configuration ---- */
 
@@ -97,67 +97,22 @@ const struct weft_counters *guest_counters(const struct weft_sim *sim, uint32_t 
 /* ---- a window ---- */
 
 struct visit {
-	struct lane *lane;
-	struct weft_sim *sim;
-	struct host *host;
+	struct nic nic;
 	struct guest *guest;
-	uint64_t *free_ps;
-	const uint16_t *line_of;
-	uint32_t index;
 };
-
-/* The slot that is kept ready has just been filled. */
-static void depart(struct visit *v, uint64_t now_ps)
-{
-	struct lane *lane = v->lane;
-	struct weft_sim *sim = v->sim;
-	struct weft_pkt *pkt = &sim->slab.pkts[lane->spare];
-	const struct line *line = &sim->lines[v->line_of[pkt->port]];
-	struct weft_frame frame = { .handle = lane->spare,
-		.route = host_route(sim, v->index, pkt->peer, pkt->ev),
-		.flow = pkt->ev,
-		.bytes = (uint16_t)host_bytes(pkt),
-		.in_port = v->host->downlink,
-		.tclass = pkt->tclass,
-		.hop_limit = 64,
-		.flags = pkt->tclass == WEFT_CLASS_CONTROL
-				 ? 0
-				 : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE };
-	uint64_t end_ps = now_ps + ((frame.bytes + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16);
-
-	v->free_ps[pkt->port] = end_ps;
-	if (v->host->ports_up >> pkt->port & 1) {
-		uint32_t t0 = sim->shape.hosts + pkt->port * sim->shape.t0s + v->host->t0;
-
-		pkt->peer = v->index;
-		mail_post(lane, t0, end_ps + line->delay_ps, &frame);
-		lane->spare = slab_take(&sim->slab, &lane->cache);
-	} else {
-		lane->lost++;
-	}
-}
 
 static void emit(struct visit *v, uint64_t now_ps)
 {
 	struct weft_rival *rival = v->guest->rival;
 	uint64_t next_ps;
 
-	for (;;) {
-		uint32_t free = 0;
-
-		for (uint32_t p = 0; p < v->sim->shape.planes; p++)
-			free |= (uint32_t)(v->free_ps[p] <= now_ps) << p;
-		if (!weft_rival_output(rival, &v->sim->slab.pkts[v->lane->spare], free,
-			    v->guest->paused, now_ps))
-			break;
-		depart(v, now_ps);
-	}
+	while (weft_rival_output(rival, &v->nic.sim->slab.pkts[v->nic.lane->spare],
+		nic_free_ports(&v->nic, now_ps), v->guest->paused, now_ps))
+		nic_depart(&v->nic, now_ps);
 	next_ps = weft_rival_next_ps(rival);
-	for (uint32_t p = 0; p < v->sim->shape.planes && weft_rival_wants_output(rival); p++) {
-		if (v->free_ps[p] > now_ps)
-			next_ps = WEFT_MIN(next_ps, v->free_ps[p]);
-	}
-	v->host->wake_ps = next_ps;
+	if (weft_rival_wants_output(rival))
+		next_ps = WEFT_MIN(next_ps, nic_next_free_ps(&v->nic, now_ps));
+	v->nic.host->wake_ps = next_ps;
 }
 
 static void finish(struct visit *v, uint64_t now_ps)
@@ -169,28 +124,14 @@ static void finish(struct visit *v, uint64_t now_ps)
 			.imm = (uint32_t)done.id,
 			.kind = done.arrived ? WEFT_DONE_RECV_IMM : WEFT_DONE_WRITE };
 
-		if (!done.arrived || v->sim->wiring.told[d.imm / 64] >> d.imm % 64 & 1)
-			flow_on_done(v->lane, v->index, &d, now_ps);
+		if (!done.arrived || v->nic.sim->wiring.told[d.imm / 64] >> d.imm % 64 & 1)
+			flow_on_done(v->nic.lane, v->nic.index, &d, now_ps);
 	}
-}
-
-static bool is_well(struct visit *v, const struct weft_frame *frame)
-{
-	uint32_t port = frame->in_port;
-	struct weft_frame copy = *frame;
-
-	if (!(v->host->ports_up >> port & 1) || v->host->is_paused)
-		return false;
-	if (v->host->ports_gray >> port & 1 && !fault_gray(v->lane, v->index, port, &copy))
-		return false;
-	v->lane->corrupt += copy.flags & FRAME_CORRUPT ? 1 : 0;
-	return !(copy.flags & FRAME_CORRUPT);
 }
 
 static void deliver(struct visit *v, const struct weft_frame *frame, uint64_t now_ps)
 {
-	struct weft_sim *sim = v->sim;
-	struct host *host = v->host;
+	struct weft_sim *sim = v->nic.sim;
 	uint32_t slot = (uint32_t)frame->handle, bit = 1u << frame->in_port;
 	struct weft_pkt *pkt = &sim->slab.pkts[slot];
 
@@ -198,17 +139,16 @@ static void deliver(struct visit *v, const struct weft_frame *frame, uint64_t no
 		v->guest->paused = frame->mark ? v->guest->paused | bit : v->guest->paused & ~bit;
 		return;
 	}
-	if (is_well(v, frame)) {
+	if (nic_takes_in(&v->nic, frame)) {
 		pkt->mark = frame->mark;
 		pkt->port = (uint8_t)frame->in_port;
 		weft_rival_input(v->guest->rival, pkt, now_ps);
-		host->digest = (host->digest ^ (now_ps + pkt->psn + pkt->mark * 31u)) *
-			       UINT64_C(0x9e3779b97f4a7c15);
+		nic_digest(&v->nic, pkt, now_ps);
 		finish(v, now_ps);
 	} else {
-		v->lane->lost++;
+		v->nic.lane->lost++;
 	}
-	slab_give(&sim->slab, &v->lane->cache, slot);
+	slab_give(&sim->slab, &v->nic.lane->cache, slot);
 }
 
 void guest_fetch(const struct lane *lane, uint32_t index, unsigned visits)
@@ -225,13 +165,7 @@ void guest_run(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
 	struct host *host = &sim->hosts[index];
-	struct visit v = { .lane = lane,
-		.sim = sim,
-		.host = host,
-		.guest = &sim->guests[index],
-		.free_ps = &sim->free_ps[(uint64_t)index * sim->shape.planes],
-		.line_of = &sim->host_lines[(uint64_t)index * sim->shape.planes],
-		.index = index };
+	struct visit v = { .nic = nic_of(lane, index), .guest = &sim->guests[index] };
 	uint32_t i = 0, at = lane->action;
 
 	mail_collect(lane, index);

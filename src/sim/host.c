@@ -13,7 +13,7 @@
  *
  * Hot: all of it.
  */
-#include "local.h"
+#include "nic.h"
 
 uint32_t host_bytes(const struct weft_pkt *pkt)
 {
@@ -55,87 +55,35 @@ uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint
 }
 
 struct run {
-	struct lane *lane;
-	struct weft_sim *sim;
-	struct host *host;
-	uint64_t *free_ps;
-	const struct line *lines;
-	const uint16_t *line_of;
-	uint32_t index;
+	struct nic nic;
 	bool answered; /* something came that may have completed a work */
 };
-
-/* The slot that is kept ready has just been filled. */
-static void depart(struct run *r, uint64_t now_ps)
-{
-	struct lane *lane = r->lane;
-	struct weft_sim *sim = r->sim;
-	struct weft_pkt *pkt = &sim->slab.pkts[lane->spare];
-	const struct line *line = &r->lines[r->line_of[pkt->port]];
-	struct weft_frame frame = { .handle = lane->spare,
-		.route = host_route(sim, r->index, pkt->peer, pkt->ev),
-		.flow = pkt->ev,
-		.bytes = (uint16_t)host_bytes(pkt),
-		.in_port = r->host->downlink,
-		.tclass = pkt->tclass,
-		.hop_limit = 64,
-		.flags = pkt->tclass == WEFT_CLASS_CONTROL
-				 ? 0
-				 : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE };
-	uint64_t end_ps = now_ps + ((frame.bytes + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16);
-
-	r->free_ps[pkt->port] = end_ps;
-	if (WEFT_LIKELY(r->host->ports_up >> pkt->port & 1)) {
-		uint32_t t0 = sim->shape.hosts + pkt->port * sim->shape.t0s + r->host->t0;
-
-		pkt->peer = r->index;
-		mail_post(lane, t0, end_ps + line->delay_ps, &frame);
-		lane->spare = slab_take(&sim->slab, &lane->cache);
-		if (lane->cache.free != NONE)
-			__builtin_prefetch(&sim->slab.pkts[lane->cache.free], 1);
-	} else {
-		lane->lost++;
-	}
-}
-
-static uint32_t free_ports(const struct run *r, uint64_t now_ps)
-{
-	uint32_t free = 0;
-
-	for (uint32_t p = 0; p < r->sim->shape.planes; p++)
-		free |= (uint32_t)(r->free_ps[p] <= now_ps) << p;
-	return free;
-}
 
 /* Sends what may leave; then says when it is to be asked again. */
 static void emit(struct run *r, uint64_t now_ps)
 {
-	struct weft_endpoint *ep = r->host->ep;
+	struct weft_endpoint *ep = r->nic.host->ep;
 	uint64_t now_ns = now_ps / 1000, next_ps = WEFT_NEVER;
 
 	while (weft_wants_output(ep) || weft_next_timeout(ep) <= now_ns) {
-		uint32_t ports = free_ports(r, now_ps);
+		uint32_t ports = nic_free_ports(&r->nic, now_ps);
 
 		if (weft_next_timeout(ep) <= now_ns)
 			r->answered = true; /* a timer may end a work, too */
 		else if (!ports)
 			break;
-		if (!weft_output(ep, &r->sim->slab.pkts[r->lane->spare], 1, ports, now_ns))
+		if (!weft_output(ep, &r->nic.sim->slab.pkts[r->nic.lane->spare], 1, ports, now_ns))
 			break;
-		depart(r, now_ps);
+		nic_depart(&r->nic, now_ps);
 	}
-	if (weft_wants_output(ep)) {
-		for (uint32_t p = 0; p < r->sim->shape.planes; p++) {
-			if (r->free_ps[p] > now_ps)
-				next_ps = WEFT_MIN(next_ps, r->free_ps[p]);
-		}
-	}
+	if (weft_wants_output(ep))
+		next_ps = nic_next_free_ps(&r->nic, now_ps);
 	uint64_t timeout_ns = weft_next_timeout(ep);
 
 	if (timeout_ns != WEFT_NEVER)
 		next_ps = WEFT_MIN(
 			next_ps, timeout_ns * 1000 > now_ps ? timeout_ns * 1000 : now_ps + 1000);
-	r->host->wake_ps = next_ps;
+	r->nic.host->wake_ps = next_ps;
 }
 
 static void finish(struct run *r, uint64_t now_ps)
@@ -143,47 +91,28 @@ static void finish(struct run *r, uint64_t now_ps)
 	struct weft_done done;
 
 	r->answered = false;
-	while (weft_poll(r->host->ep, 0, &done, 1))
-		flow_on_done(r->lane, r->index, &done, now_ps);
-}
-
-/* What comes by this frame is taken in. */
-static bool is_well(struct run *r, const struct weft_frame *frame)
-{
-	struct host *host = r->host;
-	uint32_t port = frame->in_port;
-	struct weft_frame copy;
-
-	if (WEFT_LIKELY((host->ports_up & ~host->ports_gray) >> port & 1 && !host->is_paused &&
-			!(frame->flags & FRAME_CORRUPT)))
-		return true;
-	copy = *frame;
-	if (!(host->ports_up >> port & 1) || host->is_paused ||
-		!fault_gray(r->lane, r->index, port, &copy))
-		return false;
-	r->lane->corrupt += copy.flags & FRAME_CORRUPT ? 1 : 0;
-	return !(copy.flags & FRAME_CORRUPT);
+	while (weft_poll(r->nic.host->ep, 0, &done, 1))
+		flow_on_done(r->nic.lane, r->nic.index, &done, now_ps);
 }
 
 static void deliver(struct run *r, const struct weft_frame *frame, uint64_t now_ps)
 {
-	struct weft_sim *sim = r->sim;
-	struct host *host = r->host;
+	struct weft_sim *sim = r->nic.sim;
+	struct host *host = r->nic.host;
 	uint32_t slot = (uint32_t)frame->handle;
 	struct weft_pkt *pkt = &sim->slab.pkts[slot];
 	struct weft_place place;
 
-	if (WEFT_LIKELY(is_well(r, frame))) {
+	if (WEFT_LIKELY(nic_takes_in(&r->nic, frame))) {
 		pkt->mark = frame->mark;
 		pkt->port = (uint8_t)frame->in_port;
 		r->answered |= !weft_op_is_write(pkt->op) || host->listens;
 		weft_input(host->ep, pkt, 1, now_ps / 1000, &place);
-		host->digest = (host->digest ^ (now_ps + pkt->psn + pkt->mark * 31u)) *
-			       UINT64_C(0x9e3779b97f4a7c15);
+		nic_digest(&r->nic, pkt, now_ps);
 	} else {
-		r->lane->lost++;
+		r->nic.lane->lost++;
 	}
-	slab_give(&sim->slab, &r->lane->cache, slot);
+	slab_give(&sim->slab, &r->nic.lane->cache, slot);
 }
 
 void host_alarm(struct lane *lane, uint32_t index)
@@ -221,13 +150,7 @@ void host_run(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
 	struct host *host = &sim->hosts[index];
-	struct run r = { .lane = lane,
-		.sim = sim,
-		.host = host,
-		.free_ps = &sim->free_ps[(uint64_t)index * sim->shape.planes],
-		.lines = sim->lines,
-		.line_of = &sim->host_lines[(uint64_t)index * sim->shape.planes],
-		.index = index };
+	struct run r = { .nic = nic_of(lane, index) };
 	uint32_t i = 0, at = lane->action;
 
 	mail_collect(lane, index);
