@@ -135,6 +135,37 @@ TEST(loss__thirty_percent_everywhere_is_survived)
 	world_close(&w);
 }
 
+static bool first_packet_is_lost(struct world *w, int from, struct weft_pkt *pkt)
+{
+	(void)w;
+	return from == 0 && weft_op_is_write(pkt->op) && fault_permille && fault_permille--;
+}
+
+/*
+ * False alarms have taught to wait for sixteen times as long until something overtakes.  Nothing
+ * newer is sent, so only a late question would: age tells at the answer to an early one.
+ */
+TEST(loss__age_tells_of_a_hole_that_holds_up_everything)
+{
+	struct world w = { .check = true, .fault = first_packet_is_lost };
+	struct weft_done done = { 0 };
+
+	setup(&w, 64);
+	fault_permille = 1;
+	w.qp[0]->spurious_shift = 4;
+	w.qp[0]->spurious_ns = w.now;
+	uint64_t start_ns = w.now;
+
+	world_write(&w, 0, 1, 0, 8 * 4096);
+	CHECK_EQ(world_wait(&w, 0, 1, 10000000, &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	CHECK_EQ(weft_stats(w.end[0])->tx_rtx_pkts, 1);
+	CHECK_EQ(weft_stats(w.end[0])->lost_reorder, 1);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
+	CHECK(w.now - start_ns < 8 * w.config.base_rtt_ns); /* 21 without */
+	world_close(&w);
+}
+
 TEST(loss__silence_of_everybody_is_not_blamed_on_paths)
 {
 	struct world w = { .check = true, .fault = everything_loses };

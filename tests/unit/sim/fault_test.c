@@ -114,6 +114,25 @@ TEST(fault_switch__loses_what_is_on_a_cut_cable)
 	}
 }
 
+/* The same at the receiver, which takes nothing in by a port that is out. */
+TEST(fault_host__loses_what_is_on_a_cut_cable)
+{
+	for (unsigned late = 0; late < 2; late++) {
+		struct small s = small_make(SMALL_ONE);
+		double arrives_us = 2 * ((4096 + 166) * 20e-6 + 1); /* by way of the T0 */
+
+		s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 1, .len_bytes = 4096 };
+		add(&s, arrives_us + (late ? 0.0005 : -0.0005), WEFT_SIM_LINK_DOWN,
+			weft_topo_link_find(s.topo, "h1.p0"), 0);
+		small_open(&s);
+		uint64_t before = weft_sim_host_digest(s.sim, 1);
+
+		weft_sim_run(s.sim, 5000000, NULL, NULL);
+		CHECK_EQ(weft_sim_host_digest(s.sim, 1) != before, late);
+		small_close(&s);
+	}
+}
+
 TEST(fault_host__slows_a_link_down)
 {
 	struct small s = small_make(SMALL_ONE);
