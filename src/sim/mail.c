@@ -19,6 +19,21 @@
 
 enum { STRETCH_BITS_MAX = 11, STRETCHES_MAX = 1 << STRETCH_BITS_MAX, SHORT = 24 };
 
+/*
+ * A word has bits of several lanes' nodes.  Its owner may be setting one for a window of this step
+ * while another lane looks for one of its own, which has been there since before the step: no
+ * order is needed, but no half of a word either.
+ */
+static uint64_t bits_of(const struct post *post, uint32_t word)
+{
+	return __atomic_load_n(&post->bits[word], __ATOMIC_RELAXED);
+}
+
+static void bits_set(uint64_t *word, uint64_t bits)
+{
+	__atomic_store_n(word, bits, __ATOMIC_RELAXED);
+}
+
 static uint32_t new_chunk(struct post *post)
 {
 	uint32_t chunk = post->used++;
@@ -50,7 +65,7 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 	struct box *b = &post->boxes[node];
 
 	if (!(*word & bit)) {
-		*word |= bit;
+		bits_set(word, *word | bit);
 		b->first = new_chunk(post);
 		b->last = b->first << 4;
 	} else if ((b->last & 15) == CHUNK_FRAMES) {
@@ -74,7 +89,7 @@ static uint32_t gather(const struct lane *lane, struct batch *batch, const struc
 	const struct weft_pkt *pkts = lane->sim->slab.pkts;
 	bool is_host = node < lane->sim->shape.hosts;
 
-	if (!(post->bits[node / 64] >> node % 64 & 1))
+	if (!(bits_of(post, node / 64) >> node % 64 & 1))
 		return n;
 	const struct box *b = &post->boxes[node];
 
@@ -175,7 +190,7 @@ void mail_fetch(const struct lane *lane, uint32_t node)
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
 		const struct post *post = &sim->lanes[i].mail_of[clock].posts[slot];
 
-		if (!(post->bits[node / 64] >> node % 64 & 1))
+		if (!(bits_of(post, node / 64) >> node % 64 & 1))
 			continue;
 		const struct chunk *chunk = &post->chunks[post->boxes[node].first];
 
@@ -248,6 +263,6 @@ uint64_t mail_bits(const struct lane *lane, enum clock clock, uint32_t word)
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		bits |= sim->lanes[i].mail_of[clock].posts[slot].bits[word];
+		bits |= bits_of(&sim->lanes[i].mail_of[clock].posts[slot], word);
 	return bits;
 }
