@@ -129,18 +129,13 @@ static void introduce(const struct demo *demo)
 
 static int show(struct demo *demo, struct demo_run runs[], unsigned n)
 {
-	char error[DEMO_TEXT_BYTES] = "";
 	json_t *json = report_json(demo, runs, n);
 	int result = EXIT_OK;
 
 	picture_print(demo, runs, n);
 	report_tables(demo, runs, n);
-	if (!json || report_write(demo, json, error, sizeof(error))) {
-		fprintf(stderr, "weft demo: %s\n", json ? error : "the report cannot be made");
+	if (report_write(demo, json))
 		result = EXIT_FAILED;
-	} else {
-		printf("\nThe whole story: %s/report.html (and report.json)\n", demo->folder);
-	}
 	json_decref(json);
 	for (unsigned r = 0; r < n; r++) {
 		if (!runs[r].done || runs[r].wrong_bytes)

@@ -197,7 +197,7 @@ void run_kill(pid_t *pid);
 void picture_print(const struct demo *demo, const struct demo_run runs[], unsigned n);
 void report_tables(const struct demo *demo, const struct demo_run runs[], unsigned n);
 json_t *report_json(const struct demo *demo, const struct demo_run runs[], unsigned n);
-int report_write(const struct demo *demo, json_t *json, char *error, size_t error_bytes);
+int report_write(const struct demo *demo, const json_t *json);
 
 /* ---- demo_lab.c ---- */
 

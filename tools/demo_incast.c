@@ -92,19 +92,13 @@ static void introduce(
 static int show(const struct term *term, const struct incast_plan *plan,
 	const struct incast_run runs[], unsigned n, const struct incast_args *a)
 {
-	char error[INCAST_TEXT_BYTES] = "";
 	json_t *json = incast_json(plan, runs, n, a->is_virtual ? "virtual" : "live");
 	int result = EXIT_OK;
 
 	incast_picture(term, plan, runs, n);
 	incast_tables(term, plan, runs, n);
-	if (!json || incast_write(a->folder, json, error, sizeof(error))) {
-		fprintf(stderr, "weft demo incast: %s\n",
-			json ? error : "the report cannot be made");
+	if (incast_write(a->folder, json))
 		result = EXIT_FAILED;
-	} else {
-		printf("\nThe whole story: %s/report.html (and report.json)\n", a->folder);
-	}
 	json_decref(json);
 	for (unsigned i = 0; i < n; i++) {
 		if (runs[i].is_done)

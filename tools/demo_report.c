@@ -228,7 +228,7 @@ json_t *report_json(const struct demo *demo, const struct demo_run runs[], unsig
 		list);
 }
 
-int report_write(const struct demo *demo, json_t *json, char *error, size_t error_bytes)
+int report_write(const struct demo *demo, const json_t *json)
 {
-	return page_write(demo->folder, demo_report_html, json, error, error_bytes);
+	return page_finish("weft demo", demo->folder, demo_report_html, json);
 }

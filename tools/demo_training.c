@@ -153,18 +153,12 @@ static bool same_parameters(const struct training_run runs[], unsigned n)
 static int show(const struct demo *demo, const struct training_plan *plan,
 	const struct training_run runs[], unsigned n)
 {
-	char error[DEMO_TEXT_BYTES] = "";
 	json_t *json = training_json(plan, runs, n);
 	int result = same_parameters(runs, n) ? EXIT_OK : EXIT_FAILED;
 
 	training_tables(demo->term, runs, n);
-	if (!json || training_write(demo->folder, json, error, sizeof(error))) {
-		fprintf(stderr, "weft demo training: %s\n",
-			json ? error : "the report cannot be made");
+	if (training_write(demo->folder, json))
 		result = EXIT_FAILED;
-	} else {
-		printf("\nThe whole story: %s/report.html (and report.json)\n", demo->folder);
-	}
 	json_decref(json);
 	return result;
 }

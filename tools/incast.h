@@ -175,7 +175,7 @@ void incast_tables(const struct term *term, const struct incast_plan *plan,
 	const struct incast_run runs[], unsigned n);
 json_t *incast_json(const struct incast_plan *plan, const struct incast_run runs[], unsigned n,
 	const char *world);
-int incast_write(const char *folder, json_t *json, char *error, size_t error_bytes);
+int incast_write(const char *folder, const json_t *json);
 void incast_picture(const struct term *term, const struct incast_plan *plan,
 	const struct incast_run runs[], unsigned n);
 

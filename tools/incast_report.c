@@ -254,7 +254,7 @@ json_t *incast_json(const struct incast_plan *plan, const struct incast_run runs
 		world, "machine", page_machine(), "plan", plan_json(plan), "runs", list);
 }
 
-int incast_write(const char *folder, json_t *json, char *error, size_t error_bytes)
+int incast_write(const char *folder, const json_t *json)
 {
-	return page_write(folder, incast_report_html, json, error, error_bytes);
+	return page_finish("weft demo incast", folder, incast_report_html, json);
 }

@@ -82,3 +82,16 @@ int page_write(const char *folder, const unsigned char *page, const json_t *json
 	free(text);
 	return result;
 }
+
+int page_finish(
+	const char *command, const char *folder, const unsigned char *page, const json_t *json)
+{
+	char error[4096 + 128] = "the report cannot be made";
+
+	if (!json || page_write(folder, page, json, error, sizeof(error))) {
+		fprintf(stderr, "%s: %s\n", command, error);
+		return -1;
+	}
+	printf("\nThe whole story: %s/report.html (and report.json)\n", folder);
+	return 0;
+}

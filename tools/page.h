@@ -11,6 +11,9 @@
  */
 int page_write(const char *folder, const unsigned char *page, const json_t *json, char *error,
 	size_t error_bytes);
+/* The same, and tells where the report is, or what is wrong.  json: NULL could not be made. */
+int page_finish(
+	const char *command, const char *folder, const unsigned char *page, const json_t *json);
 /* The machine that all was measured on. */
 json_t *page_machine(void);
 

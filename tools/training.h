@@ -104,6 +104,6 @@ int training_tcp_planes(struct demo *demo, char *error, size_t error_bytes);
 void training_tables(const struct term *term, const struct training_run runs[], unsigned n);
 json_t *training_json(
 	const struct training_plan *plan, const struct training_run runs[], unsigned n);
-int training_write(const char *folder, const json_t *json, char *error, size_t error_bytes);
+int training_write(const char *folder, const json_t *json);
 
 #endif

@@ -102,7 +102,7 @@ json_t *training_json(
 		"machine", page_machine(), "runs", list);
 }
 
-int training_write(const char *folder, const json_t *json, char *error, size_t error_bytes)
+int training_write(const char *folder, const json_t *json)
 {
-	return page_write(folder, training_report_html, json, error, error_bytes);
+	return page_finish("weft demo training", folder, training_report_html, json);
 }

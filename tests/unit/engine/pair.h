@@ -11,6 +11,8 @@
 
 enum { PAIR_RECVS = 1 << 23, PAIR_RECV_BYTES = 1 << 16, PAIR_PATHS = 32 };
 
+#define PAIR_SECOND UINT64_C(1000000000) /* ns */
+
 static inline void pair_config(struct weft_config *config)
 {
 	world_config(config);
@@ -129,6 +131,20 @@ static inline void pair_end(struct world *w)
 	weft_check(w->end[0]);
 	weft_check(w->end[1]);
 	world_close(w);
+}
+
+/* Waits for the next completion of an end: it must be this one. */
+static inline void pair_expect(struct world *w, int end, uint64_t id, uint8_t kind,
+	uint8_t status)
+{
+	struct weft_done done = { .id = UINT64_MAX };
+
+	CHECK_EQ(world_wait(w, end, 1, PAIR_SECOND, &done), 1);
+	CHECK_EQ(done.id, id);
+	CHECK_EQ(done.kind, kind);
+	if (done.status != status)
+		CHECK_FAIL("%s instead of %s", weft_status_name(done.status),
+			   weft_status_name(status));
 }
 
 #endif

@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
-#define SECOND UINT64_C(1000000000)
-
-static void expect(struct world *w, int end, uint64_t id, uint8_t kind, uint8_t status)
-{
-	struct weft_done done = { .id = UINT64_MAX };
-
-	CHECK_EQ(world_wait(w, end, 1, SECOND, &done), 1);
-	CHECK_EQ(done.id, id);
-	CHECK_EQ(done.kind, kind);
-	if (done.status != status)
-		CHECK_FAIL("%s instead of %s", weft_status_name(done.status),
-			   weft_status_name(status));
-}
-
 /* End 1 reads what end 0 has. */
 static struct weft_work read_work(struct world *w, uint64_t id, uint32_t offset, uint32_t len_bytes)
 {
@@ -35,7 +21,7 @@ TEST(weft_post__reads_bring_the_peers_memory_whatever_is_lost)
 	for (uint32_t i = 0; i < 40; i++) {
 		struct weft_done done;
 
-		REQUIRE(world_wait(&w, 1, 1, SECOND, &done) == 1);
+		REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 		CHECK_EQ(done.id, i);
 		CHECK_EQ(done.kind, WEFT_DONE_READ);
 		CHECK_EQ(done.status, WEFT_OK);
@@ -61,8 +47,8 @@ TEST(weft_post__a_read_sees_the_writes_before_it)
 		CHECK_EQ(weft_post(w.qp[0], &in), 0);
 	}
 	for (uint32_t i = 0; i < 16; i++) {
-		expect(&w, 0, 2 * i, WEFT_DONE_WRITE, WEFT_OK);
-		expect(&w, 0, 2 * i + 1, WEFT_DONE_READ, WEFT_OK);
+		pair_expect(&w, 0, 2 * i, WEFT_DONE_WRITE, WEFT_OK);
+		pair_expect(&w, 0, 2 * i + 1, WEFT_DONE_READ, WEFT_OK);
 		CHECK(!memcmp(w.memory[0] + (1 << 22) + (i << 16), w.memory[0] + (i << 16),
 			      50000));
 	}
@@ -88,9 +74,9 @@ TEST(ext_may_begin__a_fence_waits_for_reads)
 	CHECK_EQ(n, 2); /* the request, and what is not fenced */
 	for (size_t i = 0; i < n; i++)
 		world_fly(&w, 0, &pkts[i], w.now + 5000);
-	expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
-	expect(&w, 1, 2, WEFT_DONE_WRITE, WEFT_OK);
-	expect(&w, 1, 3, WEFT_DONE_WRITE, WEFT_OK);
+	pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
+	pair_expect(&w, 1, 2, WEFT_DONE_WRITE, WEFT_OK);
+	pair_expect(&w, 1, 3, WEFT_DONE_WRITE, WEFT_OK);
 	pair_end(&w);
 }
 
@@ -111,7 +97,7 @@ TEST(settle__atomics_happen_once_whatever_is_lost)
 		CHECK_EQ(weft_post(w.qp[0], &work), 0);
 	}
 	for (uint32_t i = 0; i < 60; i++) {
-		expect(&w, 0, i, WEFT_DONE_FETCH_ADD, WEFT_OK);
+		pair_expect(&w, 0, i, WEFT_DONE_FETCH_ADD, WEFT_OK);
 		CHECK_EQ(results[i], 1000 + 3 * i);
 	}
 	CHECK_EQ(*there, 1180);
@@ -121,12 +107,12 @@ TEST(settle__atomics_happen_once_whatever_is_lost)
 	swap.operand[0] = 1179;
 	swap.operand[1] = 7;
 	CHECK_EQ(weft_post(w.qp[0], &swap), 0);
-	expect(&w, 0, 1, WEFT_DONE_CMP_SWAP, WEFT_OK);
+	pair_expect(&w, 0, 1, WEFT_DONE_CMP_SWAP, WEFT_OK);
 	CHECK_EQ(*there, 1180);
 	CHECK_EQ(*results, 1180);
 	swap.operand[0] = 1180;
 	CHECK_EQ(weft_post(w.qp[0], &swap), 0);
-	expect(&w, 0, 1, WEFT_DONE_CMP_SWAP, WEFT_OK);
+	pair_expect(&w, 0, 1, WEFT_DONE_CMP_SWAP, WEFT_OK);
 	CHECK_EQ(*there, 7);
 	CHECK_EQ(*results, 1180);
 	pair_end(&w);
@@ -159,9 +145,9 @@ TEST(grant__refuses_in_its_turn)
 		CHECK_EQ(weft_post(w.qp[1], &good), 0);
 		CHECK_EQ(weft_post(w.qp[1], &bad), 0);
 		CHECK_EQ(weft_post(w.qp[1], &good), 0);
-		expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
-		expect(&w, 1, 2, (uint8_t)(rows[i].kind + 1), rows[i].status);
-		expect(&w, 1, 1, WEFT_DONE_READ, WEFT_FLUSHED);
+		pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
+		pair_expect(&w, 1, 2, (uint8_t)(rows[i].kind + 1), rows[i].status);
+		pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_FLUSHED);
 		CHECK(!memcmp(w.memory[1], w.memory[0], 100000));
 		pair_end(&w);
 	}
@@ -198,7 +184,7 @@ TEST(reads_forget_region__nothing_is_read_from_it_any_more)
 
 	world_run_until(&w, w.now + 50000);
 	memset(w.memory[0], 0xee, 4000000); /* it is the application's again */
-	expect(&w, 1, 1, WEFT_DONE_READ, WEFT_REMOTE_ACCESS);
+	pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_REMOTE_ACCESS);
 	CHECK(w.delivered_bytes - before < 3000000);
 	pair_end(&w);
 }
@@ -222,7 +208,7 @@ TEST(weft_qp_set_retry__lets_reads_begin_that_were_not_agreed_at_first)
 	CHECK_EQ(weft_qp_set_retry(w.qp[0], &attr), 0);
 	CHECK_EQ(weft_qp_set_retry(w.qp[1], &attr), 0);
 	CHECK_EQ(weft_post(w.qp[1], &work), 0);
-	expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
+	pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_OK);
 	attr.rd_atomic_rx = 17;
 	CHECK_EQ(weft_qp_set_retry(w.qp[0], &attr), WEFT_EINVAL);
 	pair_end(&w);
@@ -242,7 +228,7 @@ TEST(ack_in_ack__a_read_that_is_acknowledged_but_never_answered_ends)
 	struct weft_work work = read_work(&w, 1, 0, 5000);
 
 	CHECK_EQ(weft_post(w.qp[1], &work), 0);
-	expect(&w, 1, 1, WEFT_DONE_READ, WEFT_RETRY_EXCEEDED);
+	pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_RETRY_EXCEEDED);
 	CHECK_EQ(w.qp[0]->state, WEFT_QP_ERROR); /* its replies were not acknowledged */
 	pair_end(&w);
 }

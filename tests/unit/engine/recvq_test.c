@@ -1,20 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
-#define SECOND UINT64_C(1000000000)
-
-static void expect(struct world *w, int end, uint64_t id, uint8_t kind, uint8_t status)
-{
-	struct weft_done done = { .id = UINT64_MAX };
-
-	CHECK_EQ(world_wait(w, end, 1, SECOND, &done), 1);
-	CHECK_EQ(done.id, id);
-	CHECK_EQ(done.kind, kind);
-	if (done.status != status)
-		CHECK_FAIL("%s instead of %s", weft_status_name(done.status),
-			   weft_status_name(status));
-}
-
 TEST(weft_post__sends_land_in_receives_in_order_whatever_is_lost)
 {
 	struct world w = { .check = true, .fault = pair_lossy, .skew_ns = 900 };
@@ -28,7 +14,7 @@ TEST(weft_post__sends_land_in_receives_in_order_whatever_is_lost)
 	for (uint32_t i = 0; i < 24; i++) {
 		struct weft_done done;
 
-		REQUIRE(world_wait(&w, 1, 1, SECOND, &done) == 1);
+		REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 		CHECK_EQ(done.id, i);
 		CHECK_EQ(done.kind, WEFT_DONE_RECV);
 		CHECK_EQ(done.status, WEFT_OK);
@@ -37,7 +23,7 @@ TEST(weft_post__sends_land_in_receives_in_order_whatever_is_lost)
 		CHECK(!memcmp(pair_recv_at(&w, 1, i), w.memory[0] + (i << 16), lens[i % 8]));
 	}
 	for (uint32_t i = 0; i < 24; i++)
-		expect(&w, 0, 100 + i, WEFT_DONE_SEND, WEFT_OK);
+		pair_expect(&w, 0, 100 + i, WEFT_DONE_SEND, WEFT_OK);
 	CHECK(weft_stats(w.end[0])->tx_rtx_pkts > 0);
 	pair_end(&w);
 }
@@ -59,11 +45,11 @@ TEST(weft_post__immediate_and_solicited_reach_the_completion)
 	work.solicited = false;
 	work.imm = 5;
 	CHECK_EQ(weft_post(w.qp[0], &work), 0);
-	CHECK_EQ(world_wait(&w, 1, 1, SECOND, &done), 1);
+	CHECK_EQ(world_wait(&w, 1, 1, PAIR_SECOND, &done), 1);
 	CHECK_EQ(done.kind, WEFT_DONE_RECV);
 	CHECK_EQ(done.imm, 0xdeadbeef);
 	CHECK_EQ(done.flags, WEFT_DONE_HAS_IMM | WEFT_DONE_SOLICITED);
-	CHECK_EQ(world_wait(&w, 1, 1, SECOND, &done), 1);
+	CHECK_EQ(world_wait(&w, 1, 1, PAIR_SECOND, &done), 1);
 	CHECK_EQ(done.kind, WEFT_DONE_RECV_IMM);
 	CHECK_EQ(done.imm, 5);
 	CHECK_EQ(done.flags, WEFT_DONE_HAS_IMM);
@@ -87,12 +73,12 @@ TEST(recvq_refuse__sender_waits_until_a_receive_is_posted)
 	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
 	CHECK_EQ(weft_stats(w.end[0])->paths_retired, 0);
 	pair_recv(&w, 1, 5);
-	expect(&w, 1, 5, WEFT_DONE_RECV, WEFT_OK);
+	pair_expect(&w, 1, 5, WEFT_DONE_RECV, WEFT_OK);
 	CHECK(!memcmp(pair_recv_at(&w, 1, 5), w.memory[0], 20000));
 	pair_recv(&w, 1, 6);
-	expect(&w, 1, 6, WEFT_DONE_RECV_IMM, WEFT_OK);
-	expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_OK);
-	expect(&w, 0, 2, WEFT_DONE_WRITE, WEFT_OK);
+	pair_expect(&w, 1, 6, WEFT_DONE_RECV_IMM, WEFT_OK);
+	pair_expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_OK);
+	pair_expect(&w, 0, 2, WEFT_DONE_WRITE, WEFT_OK);
 	pair_end(&w);
 }
 
@@ -113,10 +99,10 @@ TEST(recvq_on_rnr__gives_up_after_the_agreed_tries)
 		pair_send(&w, 0, 2, 0, 1);
 		uint64_t start_ns = w.now;
 
-		expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_RNR_RETRY_EXCEEDED);
+		pair_expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_RNR_RETRY_EXCEEDED);
 		CHECK(w.now - start_ns >= retries * UINT64_C(640000));
 		CHECK(w.now - start_ns < (retries + 1) * UINT64_C(700000));
-		expect(&w, 0, 2, WEFT_DONE_SEND, WEFT_FLUSHED);
+		pair_expect(&w, 0, 2, WEFT_DONE_SEND, WEFT_FLUSHED);
 		pair_end(&w);
 	}
 }
@@ -145,12 +131,12 @@ TEST(respond_deliver__too_long_a_message_fails_in_its_turn)
 	pair_send(&w, 0, 1, 0, 60000);
 	pair_send(&w, 0, 2, 0, 101);
 	pair_send(&w, 0, 3, 0, 10);
-	expect(&w, 1, 1, WEFT_DONE_RECV, WEFT_OK);
-	expect(&w, 1, 2, WEFT_DONE_RECV, WEFT_LOCAL_LENGTH);
-	expect(&w, 1, 3, WEFT_DONE_RECV, WEFT_FLUSHED);
-	expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_OK);
-	expect(&w, 0, 2, WEFT_DONE_SEND, WEFT_REMOTE_INVALID);
-	expect(&w, 0, 3, WEFT_DONE_SEND, WEFT_FLUSHED);
+	pair_expect(&w, 1, 1, WEFT_DONE_RECV, WEFT_OK);
+	pair_expect(&w, 1, 2, WEFT_DONE_RECV, WEFT_LOCAL_LENGTH);
+	pair_expect(&w, 1, 3, WEFT_DONE_RECV, WEFT_FLUSHED);
+	pair_expect(&w, 0, 1, WEFT_DONE_SEND, WEFT_OK);
+	pair_expect(&w, 0, 2, WEFT_DONE_SEND, WEFT_REMOTE_INVALID);
+	pair_expect(&w, 0, 3, WEFT_DONE_SEND, WEFT_FLUSHED);
 	CHECK_EQ(*(uint8_t *)small.to, 0x55);
 	pair_end(&w);
 }
@@ -200,7 +186,7 @@ TEST(weft_recvq__serves_two_qps_and_tells_when_few_are_left)
 	}
 	CHECK(!weft_recvq_limit_hit(w.end[1], q));
 	for (uint32_t i = 0; i < 12; i++) {
-		REQUIRE(world_wait(&w, 1, 1, SECOND, &done) == 1);
+		REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 		uint32_t which = done.qpn == first[1]->qpn;
 
 		CHECK(!memcmp(pair_recv_at(&w, 1, done.id),
@@ -212,7 +198,7 @@ TEST(weft_recvq__serves_two_qps_and_tells_when_few_are_left)
 	struct weft_work one = pair_work(&w, 0, WEFT_WORK_SEND, 9, 0, 1);
 
 	CHECK_EQ(weft_post(w.qp[0], &one), 0);
-	CHECK_EQ(world_wait(&w, 1, 1, SECOND, &done), 1);
+	CHECK_EQ(world_wait(&w, 1, 1, PAIR_SECOND, &done), 1);
 	CHECK(weft_recvq_limit_hit(w.end[1], q));
 	CHECK(!weft_recvq_limit_hit(w.end[1], q));
 	weft_qp_close(w.qp[1]);

@@ -1,21 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "live.h"
-#include "netns.h"
-
-static char error[256];
-
-static struct weft_live *open_plain(void)
-{
-	struct weft_live_config config;
-	struct weft_live *live = NULL;
-
-	netns_enter();
-	shell("ip link set lo up");
-	weft_live_defaults(&config);
-	config.planes = "::1,127.0.0.1";
-	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
-	return live;
-}
+#include "plain.h"
 
 TEST(weft_live_peer_open__takes_what_another_end_tells)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* An echo over mail: what one end says comes back from the other. */
-#include "live.h"
-#include "netns.h"
+#include "plain.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -10,27 +9,12 @@
 #define SECOND UINT64_C(1000000000)
 #define PORT 28517
 
-static char error[256];
-
 struct server {
 	struct weft_live *live;
 	pthread_t thread;
 	atomic_bool stop;
 	char error[256];
 };
-
-static struct weft_live *open_plain(void)
-{
-	struct weft_live_config config;
-	struct weft_live *live = NULL;
-
-	netns_enter();
-	shell("ip link set lo up");
-	weft_live_defaults(&config);
-	config.planes = "::1,127.0.0.1";
-	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
-	return live;
-}
 
 /* One turn; *message as from weft_mail_take(). */
 static bool turn(struct weft_live *live, struct weft_mail *mail, json_t **message)

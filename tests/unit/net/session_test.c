@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two endpoints of one process meet over TCP on loopback and write to each other. */
-#include "live.h"
-#include "netns.h"
+#include "plain.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -22,19 +21,6 @@ struct server {
 	uint32_t rkey;
 	atomic_bool stop;
 };
-
-static struct weft_live *open_plain(void)
-{
-	struct weft_live_config config;
-	struct weft_live *live = NULL;
-
-	netns_enter();
-	shell("ip link set lo up");
-	weft_live_defaults(&config);
-	config.planes = "::1,127.0.0.1";
-	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
-	return live;
-}
 
 static void *serve(void *arg)
 {
