@@ -2,8 +2,7 @@
 /*
  * device - the devices of this host, opened once for all connections of a process.
  *
- * An id gets the device whose IPv4 address it is bound to; with any other address, 127.0.0.1 for
- * one, the first: programs that bind to a loopback address expect a device all the same.
+ * An id gets the device whose address it is bound to; with any other address the first.
  */
 #include "local.h"
 
@@ -52,18 +51,35 @@ int device_gid(struct ibv_context *verbs, uint8_t gid[16])
 	return 0;
 }
 
-struct ibv_context *device_for(const struct sockaddr *address)
+static bool is_of(const struct sockaddr *address, const uint8_t gid[16])
+{
+	const struct sockaddr_in6 *six = (const void *)address;
+	const struct sockaddr_in *four = (const void *)address;
+
+	if (address->sa_family == AF_INET6)
+		return !memcmp(gid, &six->sin6_addr, 16);
+	return address->sa_family == AF_INET && !memcmp(gid + 12, &four->sin_addr, 4);
+}
+
+struct ibv_context *device_at(const struct sockaddr *address)
 {
 	int n = count();
 	uint8_t gid[16];
 
-	for (int i = 0; i < n && address && address->sa_family == AF_INET; i++) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-
-		if (!device_gid(contexts[i], gid) && !memcmp(gid + 12, &in->sin_addr, 4))
+	for (int i = 0; i < n && address; i++) {
+		if (!device_gid(contexts[i], gid) && is_of(address, gid))
 			return contexts[i];
 	}
-	if (n)
+	return NULL;
+}
+
+struct ibv_context *device_for(const struct sockaddr *address)
+{
+	struct ibv_context *found = device_at(address);
+
+	if (found)
+		return found;
+	if (count())
 		return contexts[0];
 	errno = ENODEV;
 	return NULL;

@@ -75,6 +75,11 @@ struct id *id_find(uint64_t serial)
 	return id;
 }
 
+struct id *id_next(const struct id *id)
+{
+	return id ? id->next : ids;
+}
+
 void id_free(struct id *id)
 {
 	struct id **at = &ids;
@@ -83,6 +88,7 @@ void id_free(struct id *id)
 		at = &(*at)->next;
 	*at = id->next;
 	wire_hang_up(id);
+	wire_forget(id);
 	free(id->rdma.route.path_rec);
 	free(id->qp_init);
 	free(id);
@@ -160,6 +166,16 @@ static bool is_any(const struct sockaddr *address)
 					      : !four->sin_addr.s_addr;
 }
 
+static bool is_loopback(const struct sockaddr *address)
+{
+	const struct sockaddr_in6 *six = (const void *)address;
+	const struct sockaddr_in *four = (const void *)address;
+
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 int id_open_socket(struct id *id, const struct sockaddr *address)
 {
 	struct sockaddr_storage at = { 0 };
@@ -205,7 +221,9 @@ int rdma_bind_addr(struct rdma_cm_id *rdma, struct sockaddr *address)
 	memcpy(&rdma->route.addr.src_storage, address, address_bytes(address));
 	id_learn_ports(id);
 	id->state = BOUND;
-	return is_any(address) ? 0 : take_device(id);
+	/* Hardly a device has a loopback address: libfabric then offers peers those they have. */
+	return is_any(address) || (is_loopback(address) && !device_at(address)) ? 0
+										: take_device(id);
 }
 
 /* The own address from which packets to there leave. */

@@ -51,6 +51,7 @@ struct id {
 	int fd;
 	bool is_sync;
 	uint32_t given, acknowledged; /* events */
+	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */
 	struct message local, peer, in;
 	size_t in_bytes;
 	struct ibv_qp_init_attr *qp_init; /* rdma_create_ep's, for requests */
@@ -88,6 +89,7 @@ int event_finish(struct id *id);
 
 /* ---- device.c ---- */
 
+struct ibv_context *device_at(const struct sockaddr *address); /* of this very address; or NULL */
 /* The device of an address, or the first; NULL with errno: none. */
 struct ibv_context *device_for(const struct sockaddr *address);
 struct ibv_pd *device_pd(struct ibv_context *verbs); /* one for who brings none */
@@ -98,6 +100,7 @@ int device_gid(struct ibv_context *verbs, uint8_t gid[16]);
 struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps);
 void id_free(struct id *id); /* with cm_lock; its descriptor too */
 struct id *id_find(uint64_t serial);
+struct id *id_next(const struct id *id); /* NULL: the first; with cm_lock */
 int id_open_socket(struct id *id, const struct sockaddr *address); /* bound */
 void id_learn_ports(struct id *id);
 
@@ -107,6 +110,7 @@ bool wire_watch(struct id *id, uint32_t epoll_events); /* starts the thread */
 void wire_send(struct id *id, enum message_type type);
 void wire_handle(struct id *id, uint32_t epoll_events);
 void wire_hang_up(struct id *id);
+void wire_forget(struct id *id); /* a parting that has not been told */
 
 /* ---- qp.c ---- */
 

@@ -5,6 +5,10 @@
  * A message is one struct of fixed size, so a stream is an array of them; a peer that sends
  * anything else is hung up.  The thread takes one event at a time and looks its id up by number
  * under the lock: an id that has been destroyed since is simply not found.
+ *
+ * A parting is told a little later.  It comes by TCP and would overtake what the queue pairs have
+ * said before: the last data, and the ACK of ours.  Programs throw away a queue pair that has been
+ * left (libfabric's rxm does), and what it had not yet delivered with it.
  */
 #include "local.h"
 
@@ -14,25 +18,61 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <weft/net.h>
 
 #define MAGIC 0x57434d31u /* WCM1 */
 #define NO_LISTENER 8     /* IBTA's reason for a rejection: no such service */
 #define CONSUMER 28       /* the program did it */
+#define PARTING_NS UINT64_C(50000000)
 
 static int epoll_fd = -1;
+static size_t n_parting;
+
+/* With cm_lock. */
+static void part_later(struct id *id)
+{
+	id->parts_at_ns = weft_clock_now(NULL) + PARTING_NS;
+	n_parting++;
+}
+
+void wire_forget(struct id *id)
+{
+	n_parting -= id->parts_at_ns != 0;
+	id->parts_at_ns = 0;
+}
+
+/* Tells what is due; milliseconds until the next, or -1.  With cm_lock. */
+static int tell_partings(void)
+{
+	uint64_t now = weft_clock_now(NULL), next = UINT64_MAX;
+
+	if (!n_parting)
+		return -1;
+	for (struct id *id = id_next(NULL); id; id = id_next(id)) {
+		if (id->parts_at_ns > now)
+			next = WEFT_MIN(next, id->parts_at_ns);
+		if (!id->parts_at_ns || id->parts_at_ns > now)
+			continue;
+		wire_forget(id);
+		event_raise(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+	}
+	return next == UINT64_MAX ? -1 : (int)((next - now) / 1000000 + 1);
+}
 
 static void *wait_for_all(void *unused)
 {
 	struct epoll_event event;
+	int wait_ms = -1;
 
 	(void)unused;
 	for (;;) {
-		if (epoll_wait(epoll_fd, &event, 1, -1) != 1)
-			continue;
+		int n = epoll_wait(epoll_fd, &event, 1, wait_ms);
+
 		pthread_mutex_lock(&cm_lock);
-		struct id *id = id_find(event.data.u64);
+		struct id *id = n == 1 ? id_find(event.data.u64) : NULL;
 		if (id)
 			wire_handle(id, event.events);
+		wait_ms = tell_partings();
 		pthread_mutex_unlock(&cm_lock);
 	}
 	return NULL;
@@ -151,7 +191,7 @@ static void lost(struct id *id)
 	}
 	wire_hang_up(id);
 	if (was == TOGETHER)
-		event_raise(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+		part_later(id);
 	else if (was == AWAITS_REPLY || (was == ANSWERED && !id->peer.is_datagram))
 		event_raise(id, NULL, RDMA_CM_EVENT_CONNECT_ERROR, -ECONNRESET, NULL);
 }
@@ -202,7 +242,11 @@ static void received(struct id *id)
 	} else if (id->in.type == PARTING || id->in.type == PARTED) {
 		if (id->in.type == PARTING)
 			wire_send(id, PARTED);
-		if (id->state == TOGETHER || id->state == ANSWERED)
+		bool is_news = id->state == TOGETHER || id->state == ANSWERED;
+
+		if (is_news && id->in.type == PARTING)
+			part_later(id);
+		else if (is_news)
 			event_raise(id, NULL, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
 		wire_hang_up(id);
 	} else {

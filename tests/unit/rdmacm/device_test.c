@@ -5,7 +5,9 @@ TEST(device_for__finds_one_for_any_address)
 {
 	struct sockaddr_in own = loopback(0), other = loopback(0);
 
-	inet_pton(AF_INET, "10.0.0.1", &own.sin_addr);
+	inet_pton(AF_INET, "10.0.0.1", &other.sin_addr);
+	CHECK(device_at((struct sockaddr *)&own) == &fake.context);
+	CHECK(!device_at((struct sockaddr *)&other));
 	CHECK(device_for((struct sockaddr *)&own) == &fake.context);
 	CHECK(device_for((struct sockaddr *)&other) == &fake.context);
 	CHECK(device_pd(&fake.context) && device_pd(&fake.context)->context == &fake.context);

@@ -56,6 +56,27 @@ TEST(rdma_bind_addr__leaves_tcp_the_same_number)
 	rdma_destroy_event_channel(channel);
 }
 
+/* As of the wildcard: libfabric then offers peers the addresses that devices do have. */
+TEST(rdma_bind_addr__has_no_device_for_a_loopback_address_of_none)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	CHECK(!rdma_bind_addr(id, (struct sockaddr *)&at));
+	CHECK(!id->verbs);
+	CHECK(rdma_get_src_port(id));
+	CHECK(!rdma_destroy_id(id));
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	if (!rdma_bind_addr(id, (struct sockaddr *)&six)) /* a machine may have no IPv6 */
+		CHECK(!id->verbs);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 TEST(rdma_resolve_addr__finds_the_own_address)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

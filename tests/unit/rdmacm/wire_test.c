@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
 
+#include <weft/net.h>
+
 /* A TCP connection to where a listener listens. */
 static int call(struct rdma_cm_id *listener)
 {
@@ -62,4 +64,39 @@ TEST(wire_hang_up__is_seen_by_the_peer)
 	pthread_mutex_unlock(&cm_lock);
 	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
 	end(&p);
+}
+
+/* Later than what the queue pairs may still have under way. */
+TEST(wire_handle__tells_of_a_parting_a_little_later)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	uint64_t began_ns = weft_clock_now(NULL);
+	CHECK(!rdma_disconnect(p.active));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
+	CHECK(weft_clock_now(NULL) - began_ns >= 50000000);
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
+	end(&p);
+}
+
+TEST(wire_forget__of_an_id_that_goes_before_it_is_told)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true), q = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	CHECK(!rdma_accept(q.passive, NULL));
+	rdma_ack_cm_event(want(q.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(q.server, RDMA_CM_EVENT_ESTABLISHED));
+	CHECK(!rdma_disconnect(p.active));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
+	end(&p);
+	CHECK(!rdma_disconnect(q.active)); /* the others' are told all the same */
+	rdma_ack_cm_event(want(q.server, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_ack_cm_event(want(q.client, RDMA_CM_EVENT_DISCONNECTED));
+	end(&q);
 }
