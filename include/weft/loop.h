@@ -28,6 +28,18 @@ extern "C" {
 
 struct weft_loop;
 
+/*
+ * What lies between the ports, where it is to be more than delays and a queue: whole switches.
+ * The loop's own rates, delays, queue and losses are not used then, nor is weft_loop_step().  Who
+ * has the middle has the time, which may be finer than nanoseconds, and calls weft_loop_arrive()
+ * and weft_loop_run().
+ */
+struct weft_loop_middle {
+	void *user;
+	uint32_t (*free)(void *user, uint32_t node); /* planes whose line takes a packet now */
+	void (*send)(void *user, uint32_t node, const struct weft_pkt *pkt);
+};
+
 struct weft_loop_config {
 	uint32_t nodes, planes, uplinks;
 	uint64_t rate_bps;    /* of a NIC port and of the last link; 0: no limit */
@@ -39,6 +51,7 @@ struct weft_loop_config {
 	bool trim;                             /* cut what does not fit instead of dropping it */
 	bool wire_check;                       /* every packet becomes bytes and is decoded again */
 	uint64_t seed;
+	const struct weft_loop_middle *middle; /* lent for the life of the loop; NULL: its own */
 };
 
 /* What goes wrong, from when until when.  Fields of ANY match all. */
@@ -72,6 +85,12 @@ void weft_loop_kick(struct weft_loop *loop, uint32_t node);
  * concerned.  False: nothing is left to happen before until_ns, which is now.
  */
 bool weft_loop_step(struct weft_loop *loop, uint64_t until_ns);
+/*
+ * With a middle.  A packet is there (pkt->peer: whom it is from); and the node's pump runs until it
+ * has nothing more to do at that time.  now_ns never goes backwards.
+ */
+void weft_loop_arrive(struct weft_loop *loop, uint32_t node, const struct weft_pkt *pkt);
+void weft_loop_run(struct weft_loop *loop, uint32_t node, uint64_t now_ns);
 uint64_t weft_loop_now(const struct weft_loop *loop);
 const struct weft_loop_stats *weft_loop_stats(const struct weft_loop *loop);
 /* Bytes of a packet on the wire, preamble to gap, as this fabric counts them. */

@@ -44,7 +44,17 @@ struct host {
 	uint32_t done, due;               /* messages */
 };
 
+struct world;
+/* Who runs the engines, if not the world itself: something else that is to do the same. */
+struct world_driver {
+	void (*take_in)(struct world *w, uint32_t host, const struct weft_pkt *pkt);
+	void (*emit)(struct world *w, uint32_t host); /* all that may leave now */
+};
+
 struct world {
+	const struct world_driver *driver; /* NULL: the world */
+	void *driver_arg;
+	uint64_t *down; /* [switch]: ports whose cable is out */
 	struct weft_topo *topo;
 	struct weft_topo_shape shape;
 	struct weft_port_profile profiles[2]; /* between switches, to hosts */
@@ -132,7 +142,7 @@ static inline uint16_t world_bytes(const struct weft_pkt *pkt)
 {
 	uint32_t bytes = 14 + 80 + 8 + 12 + 4;
 
-	if (weft_op_is_write(pkt->op))
+	if (weft_op_is_data(pkt->op))
 		return (uint16_t)(bytes + 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4 : 0) +
 				  (weft_op_has_imm(pkt->op) ? 4 : 0) +
 				  WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u));
@@ -172,8 +182,7 @@ static inline void world_depart(struct world *w, uint32_t host, const struct wef
 		event.frame.flags |= WEFT_FRAME_TRIMMABLE;
 	for (unsigned i = 4; i < 12; i++)
 		event.frame.route = event.frame.route << 8 | addr[i];
-	event.at_ps = w->now_ps +
-		      ((event.frame.bytes + WEFT_FRAME_GAP_BYTES) * byte_ps_q16 >> 16);
+	event.at_ps = w->now_ps + ((event.frame.bytes + WEFT_FRAME_GAP_BYTES) * byte_ps_q16 >> 16);
 	w->hosts[host].free_ps[pkt->port] = event.at_ps;
 	world_carry(w, host, pkt->port, event);
 }
@@ -188,23 +197,28 @@ static inline void world_wake(struct world *w, uint32_t host, uint64_t at_ps)
 	world_push(w, (struct event){ .at_ps = at_ps, .kind = HOST_DUE, .node = host });
 }
 
+static inline uint32_t world_free_planes(const struct world *w, uint32_t host)
+{
+	const struct host *h = &w->hosts[host];
+	uint32_t free_planes = 0;
+
+	for (uint32_t p = 0; p < w->shape.planes; p++)
+		free_planes |= (uint32_t)(h->free_ps[p] <= w->now_ps) << p;
+	return free_planes & ~h->paused;
+}
+
 static inline void world_emit(struct world *w, uint32_t host)
 {
 	struct host *h = &w->hosts[host];
 	struct weft_done done;
 	uint64_t next_ps = WEFT_NEVER;
+	struct weft_pkt pkt;
 
-	for (;;) {
-		uint32_t free_planes = 0;
-		struct weft_pkt pkt;
-
-		for (uint32_t p = 0; p < w->shape.planes; p++)
-			free_planes |= (uint32_t)(h->free_ps[p] <= w->now_ps) << p;
-		free_planes &= ~h->paused;
-		if (!weft_output(h->ep, &pkt, 1, free_planes, w->now_ps / 1000))
-			break;
+	if (w->driver)
+		w->driver->emit(w, host);
+	while (!w->driver &&
+		weft_output(h->ep, &pkt, 1, world_free_planes(w, host), w->now_ps / 1000))
 		world_depart(w, host, &pkt);
-	}
 	while (weft_poll(h->ep, 0, &done, 1)) {
 		CHECK_EQ(done.status, WEFT_OK);
 		h->done++;
@@ -233,9 +247,13 @@ static inline void world_arrive(struct world *w, const struct event *event)
 	pkt->port = (uint8_t)event->port;
 	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
 		pkt->w.data = NULL;
-	weft_input(h->ep, pkt, 1, w->now_ps / 1000, &place);
-	h->got_bytes += place.len_bytes;
-	h->from_bytes[pkt->peer] += place.len_bytes;
+	if (w->driver) {
+		w->driver->take_in(w, event->node, pkt);
+	} else {
+		weft_input(h->ep, pkt, 1, w->now_ps / 1000, &place);
+		h->got_bytes += place.len_bytes;
+		h->from_bytes[pkt->peer] += place.len_bytes;
+	}
 	w->digest = (w->digest ^ (w->now_ps + pkt->psn + pkt->mark * 31u)) *
 		    UINT64_C(0x9e3779b97f4a7c15);
 	h->digest = (h->digest ^ (w->now_ps + pkt->psn + pkt->mark * 31u)) *
@@ -273,9 +291,10 @@ static inline void world_tell(struct world *w, uint32_t node)
 static inline void world_switch(struct world *w, struct event *event)
 {
 	struct weft_switch *sw = w->switches[event->node - w->shape.hosts];
+	bool is_cut = w->down && w->down[event->node - w->shape.hosts] >> event->port & 1;
 	uint32_t port;
 
-	if (weft_switch_input(sw, &event->frame, w->now_ps, &port)) {
+	if (is_cut || weft_switch_input(sw, &event->frame, w->now_ps, &port)) {
 		w->lost++;
 		w->pkt_free[w->n_pkt_free++] = (uint32_t)event->frame.handle;
 	} else {

@@ -111,6 +111,7 @@ static inline void world_close(struct world *w)
 	}
 	free(w->switches);
 	free(w->pending);
+	free(w->down);
 	weft_topo_close(w->topo);
 	free(w);
 }
