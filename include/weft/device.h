@@ -278,9 +278,11 @@ enum weft_dev_qp_mask { /* which fields of the attributes count */
 };
 struct weft_dev_qp_attr {
 	uint8_t state;     /* enum weft_dev_qp_state */
-	uint8_t timeout;   /* 0..31: 1.024 us * 2^this per try; 0: for ever; below what the fabric
-	                    * needs it is raised to that */
-	uint8_t retry;     /* 0..7 tries */
+	/* Silence of the peer that ends the QP: (retry + 1) times 1.024 us * 2^timeout, 0.2 s at
+	 * least; timeout 0: no silence does.  With SET_LINEAR as MRC has it: timeout 1..24 is the
+	 * base interval, then come `retry` doubling ones, 25: for ever. */
+	uint8_t timeout;   /* 0..31; verbs' own unit is four times ours */
+	uint8_t retry;     /* 0..25 */
 	uint8_t rnr_retry; /* 0..7; 7: for ever */
 	uint8_t rnr_timer; /* 0..31, verbs' code */
 	uint8_t rd_tx, rd_rx; /* reads and atomics in flight, <= max_rd_atomic */
@@ -289,6 +291,7 @@ struct weft_dev_qp_attr {
 	uint8_t gid[16];
 	/* MRC */
 	uint8_t linear;           /* tries at the base interval, then doubling; 0..7 */
+	bool doubles;             /* reported: linear has been set */
 	bool trim_nack, dynamic_mpr;
 	uint32_t wimm_rx, wimm_tx; /* promised to the peer; asked of it.  The less holds */
 	uint32_t mpr_rx_psns, mpr_tx_psns; /* multiples of 128; likewise */

@@ -129,12 +129,13 @@ enum { WEFT_NO_RECVQ = 0, WEFT_RNR_FOR_EVER = 7, WEFT_GRH_BYTES = 40 };
 struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target state */
 	/* INIT */
 	uint32_t cq_tx, cq_rx;
-	uint32_t pd;            /* protection domain: matches its regions' */
+	uint32_t pd;            /* protection domain: matches its regions'; < 2^31 */
 	uint64_t user;          /* handed back in completions */
 	const struct weft_cc_ops *cc;
 	struct weft_cc_config cc_config;
 	uint8_t kind;           /* enum weft_qp_kind */
 	uint32_t recvq;         /* from weft_recvq_open(); WEFT_NO_RECVQ: receives of its own */
+	uint32_t deny;          /* WEFT_ACCESS_*: not for the peer, whatever regions allow */
 	uint32_t qkey;          /* DATAGRAM, which reads nothing of what follows */
 	/* RTR: agreed out of band (Table 10-1) */
 	uint32_t peer, peer_qpn, pathset;
@@ -152,6 +153,10 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint8_t timeout_exp;    /* ACK timeout 1.024 us * 2^this, 1..24 */
 	uint8_t linear_count;   /* 0..7 expiries at the base interval, then doubling */
 	uint8_t retry_count;    /* 0..25 doubling expiries; 25 = for ever */
+	uint8_t timeout_exp_max; /* doubling ends here, ..24; 0: 24 */
+	/* Not 0: silence of the peer (three unanswered expiries at least) that fails the QP,
+	 * instead of the counts, which are then of refusals only. */
+	uint64_t give_up_ns;
 	uint8_t rnr_retry;      /* EXTENDED: 0..7; WEFT_RNR_FOR_EVER */
 	uint32_t rd_atomic_tx;  /* EXTENDED: reads and atomics in flight that the peer accepts */
 };
@@ -277,7 +282,8 @@ int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp
 /* Flushes silently: completions not yet polled are gone as well.  The slot is free again. */
 void weft_qp_close(struct weft_qp *qp);
 struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: none */
-/* salt: secret random bits that make the key unguessable; key goes to the peer. */
+/* salt: 32 secret random bits, which become the key (all but those for which the table has no
+ * free slot); it goes to the peer. */
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
@@ -288,7 +294,10 @@ int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum wef
 int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now);
 /* Change the window we promise from now on (dynamic MPR only); multiple of 128. */
 int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns);
-/* EXTENDED, from RTR on: takes attr's timeout_exp, *_count, rnr_* and rd_atomic_* anew. */
+/* As attr.deny, in any state.  The peer's request fails as one that this QP cannot do. */
+int weft_qp_set_deny(struct weft_qp *qp, uint32_t access);
+/* From RTR on: takes attr's timeout_exp*, *_count and give_up_ns anew; EXTENDED: also rnr_* and
+ * rd_atomic_*. */
 int weft_qp_set_retry(struct weft_qp *qp, const struct weft_qp_attr *attr);
 
 /*

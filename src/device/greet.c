@@ -31,10 +31,10 @@
 
 #define FIRST_WAIT_NS UINT64_C(1000000)
 #define LAST_WAIT_NS UINT64_C(64000000)
-#define SILENT_NS_MIN UINT64_C(2000000000)
 #define WAITED_FOR_NS UINT64_C(10000000000) /* the peer lives, but does not come to RTR */
 #define ANSWERS_PER_S 4096u
 #define READ_MAX 64
+#define TRIES_MIN 8u /* whatever the clock says: this process may have stood still */
 #define HELLO_TRIES 8u
 
 int greet_open(struct weft_dev *dev, char *error, size_t error_bytes)
@@ -183,8 +183,7 @@ void greet_ask(struct weft_dev *dev, struct contact *contact)
 /* Work waits, and the peer has been silent for longer than the program allows. */
 static bool is_over(struct weft_dev_qp *qp, uint64_t now)
 {
-	uint64_t budget_ns = (UINT64_C(1024) << WEFT_MIN(qp->attr.timeout, 31)) *
-			     (qp->attr.retry + 1u);
+	uint64_t budget_ns = retry_budget_ns(&qp->attr);
 
 	if (qp->attr.state != WEFT_DEV_RTS || qp->sq_head == qp->sq_tail) {
 		qp->greet_since_ns = 0;
@@ -192,12 +191,11 @@ static bool is_over(struct weft_dev_qp *qp, uint64_t now)
 	}
 	if (!qp->greet_since_ns)
 		qp->greet_since_ns = now;
-	if (!qp->attr.timeout)
+	if (!budget_ns || qp->tries < TRIES_MIN)
 		return false;
-	budget_ns = WEFT_MAX(budget_ns, SILENT_NS_MIN);
-	if (qp->heard_ns > qp->greet_since_ns)
-		budget_ns = WEFT_MAX(budget_ns, WAITED_FOR_NS);
-	return now - qp->greet_since_ns > budget_ns;
+	/* One that lives and is not ready yet is waited for, but not for ever. */
+	return now - WEFT_MAX(qp->heard_ns, qp->greet_since_ns) > budget_ns ||
+	       now - qp->greet_since_ns > WEFT_MAX(budget_ns, WAITED_FOR_NS);
 }
 
 void greet_timers(struct weft_dev *dev, uint64_t now)

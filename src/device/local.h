@@ -219,6 +219,8 @@ int event_pipe(int fd[2]); /* an errno value */
 
 /* ---- mr.c ---- */
 
+/* WEFT_ACCESS_*: what WEFT_DEV_REMOTE_* in access does not grant. */
+uint32_t mr_denied(uint32_t access);
 /* The memory of an SGE; NULL: no such key there, out of bounds, or access missing. */
 uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 
@@ -237,6 +239,12 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
 	const struct greet_qp *peer);
 void qp_let_go(struct weft_dev_qp *qp); /* the engine's QP becomes a zombie */
 bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose time is over */
+
+/* ---- retry.c ---- */
+
+/* What the program wants becomes what the engine does; attr: with the fabric's defaults. */
+void retry_put(const struct weft_dev_qp_attr *own, struct weft_qp_attr *attr);
+uint64_t retry_budget_ns(const struct weft_dev_qp_attr *own); /* of silence; 0: for ever */
 
 /* ---- post.c, done.c ---- */
 

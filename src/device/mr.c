@@ -8,7 +8,7 @@
  * where a mapping promises what a CPU cannot do (device memory).  Nothing here can keep a program
  * from unmapping registered memory; real NICs pin it, we document it.
  *
- * A key is the engine's: a slot and 18 bits from the operating system.
+ * A key is the engine's: 32 bits from the operating system, of which a part is a slot that is free.
  */
 #include "local.h"
 
@@ -108,6 +108,11 @@ static uint32_t engine_access(uint32_t access)
 	return (access & WEFT_DEV_REMOTE_WRITE ? WEFT_ACCESS_REMOTE_WRITE : 0u) |
 	       (access & WEFT_DEV_REMOTE_READ ? WEFT_ACCESS_REMOTE_READ : 0u) |
 	       (access & WEFT_DEV_REMOTE_ATOMIC ? WEFT_ACCESS_REMOTE_ATOMIC : 0u);
+}
+
+uint32_t mr_denied(uint32_t access)
+{
+	return engine_access(~access);
 }
 
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,

@@ -18,7 +18,6 @@
 
 #define ZOMBIE_NS UINT64_C(150000000)
 #define FIRST_SLOT 16u /* QPNs 0 and 1 mean something else in the first process */
-#define RETRY_NS_MIN UINT64_C(2000000000)
 
 /* ---- the engine's side ---- */
 
@@ -76,6 +75,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 {
 	struct weft_dev *dev = qp->dev;
 	struct weft_qp_attr attr = { .pd = qp->pd->number,
+		.deny = mr_denied(qp->attr.access),
 		.user = (uintptr_t)qp,
 		.kind = qp->init.profile,
 		.recvq = qp->init.srq ? qp->init.srq->recvq : WEFT_NO_RECVQ,
@@ -99,34 +99,6 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 	qp->eq_number = info.qpn;
 	qp->psn_tx = (uint32_t)device_random() & WEFT_PSN_MASK;
 	return 0;
-}
-
-/* Expiries at the base interval, and then doubling ones until the budget of the program (or
- * what a busy machine must be granted) is reached. */
-static void put_retries(const struct weft_dev_qp *qp, struct weft_qp_attr *attr)
-{
-	const struct weft_dev_qp_attr *own = &qp->attr;
-	uint32_t floor = attr->timeout_exp;
-
-	attr->rnr_timer = own->rnr_timer & 31;
-	attr->rnr_retry = own->rnr_retry;
-	attr->rd_atomic_rx = RD_ATOMIC_MAX;
-	if (!own->timeout) {
-		attr->retry_count = 25;
-		return;
-	}
-	attr->timeout_exp = (uint8_t)WEFT_MIN(WEFT_MAX(own->timeout, floor), 24u);
-	uint64_t base_ns = UINT64_C(1024) << attr->timeout_exp;
-	uint64_t budget_ns = (UINT64_C(1024) << WEFT_MIN(own->timeout, 31u)) * (own->retry + 1u);
-
-	attr->linear_count = own->linear ? own->linear : WEFT_MIN(own->retry, 7);
-	attr->retry_count = 0;
-	budget_ns = WEFT_MAX(budget_ns, RETRY_NS_MIN);
-	for (uint64_t ns = base_ns * (attr->linear_count + 1u); ns < budget_ns;) {
-		attr->retry_count++;
-		ns += base_ns << attr->retry_count;
-	}
-	attr->retry_count = WEFT_MIN(attr->retry_count, 24);
 }
 
 static int choose_paths(struct weft_dev_qp *qp, uint32_t *set)
@@ -185,7 +157,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 		return -1;
 	attr.peer = qp->peer;
 	weft_live_qp_defaults(dev->live, end->rate_bps, &attr);
-	put_retries(qp, &attr);
+	retry_put(&qp->attr, &attr);
 	if (qp->init.profile != WEFT_DEV_EXTENDED)
 		attr.rd_atomic_rx = attr.rd_atomic_tx = 0;
 	else if (!attr.rd_atomic_tx)
@@ -488,6 +460,7 @@ static bool take_attr(struct weft_dev_qp_attr *own, const struct weft_dev_qp_att
 	TAKE(WEFT_DEV_SET_RD_RX, rd_rx);
 	TAKE(WEFT_DEV_SET_MTU, mtu);
 	TAKE(WEFT_DEV_SET_LINEAR, linear);
+	own->doubles |= (mask & WEFT_DEV_SET_LINEAR) != 0;
 	TAKE(WEFT_DEV_SET_PATHS, paths);
 	TAKE(WEFT_DEV_SET_TRIM_NACK, trim_nack);
 	TAKE(WEFT_DEV_SET_DYNAMIC_MPR, dynamic_mpr);
@@ -512,7 +485,7 @@ static bool take_attr(struct weft_dev_qp_attr *own, const struct weft_dev_qp_att
 
 	own->rd_tx = WEFT_MIN(own->rd_tx, RD_ATOMIC_MAX);
 	own->rd_rx = WEFT_MIN(own->rd_rx, RD_ATOMIC_MAX);
-	return own->rnr_retry <= 7 && own->linear <= 7 && own->retry <= 25 &&
+	return own->rnr_retry <= 7 && own->timeout <= 31 && own->linear <= 7 && own->retry <= 25 &&
 	       own->peer_qpn <= WEFT_PSN_MASK && own->paths <= dev->n_paths &&
 	       (!own->paths || dev->paths[own->paths - 1].n) &&
 	       own->wimm_rx <= engine->wimm_max && own->wimm_tx <= UINT16_MAX &&
@@ -552,12 +525,14 @@ int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *at
 		if (qp->attr.paths)
 			dev->paths[qp->attr.paths - 1].users++;
 	}
-	if (!rc && qp->connected && qp->init.profile == WEFT_DEV_EXTENDED &&
+	if (!rc && mask & WEFT_DEV_SET_ACCESS && qp->eq)
+		(void)weft_qp_set_deny(qp->eq, mr_denied(qp->attr.access));
+	if (!rc && qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM &&
 		qp->attr.state >= WEFT_DEV_RTR && qp->attr.state <= WEFT_DEV_SQD) {
 		struct weft_qp_attr retry = { 0 };
 
 		weft_live_qp_defaults(dev->live, dev->end.rate_bps, &retry);
-		put_retries(qp, &retry);
+		retry_put(&qp->attr, &retry);
 		retry.rd_atomic_tx = WEFT_MIN(qp->peer_rd_atomic, WEFT_MAX(qp->attr.rd_tx, 1u));
 		(void)weft_qp_set_retry(qp->eq, &retry);
 	}

@@ -29,6 +29,27 @@
 #define BLIND_NS UINT64_C(2000000)
 #define SLEEP_NS_MAX UINT64_C(1000000000)
 
+/*
+ * What the peer did, or we could not keep, is told whether or not some work was there to fail with
+ * it; a failure of our own requests has its completion (IBTA vol. 1, 11.6.3.2).
+ */
+static bool is_told(const struct weft_dev_qp *qp, uint32_t why)
+{
+	return why == WEFT_LOCAL_PROTOCOL || why == WEFT_LOCAL_NO_RECV || why == WEFT_CQ_OVERRUN ||
+	       qp->attr.state != WEFT_DEV_ERR;
+}
+
+static void take_failure(struct weft_dev_qp *qp, uint32_t why)
+{
+	bool is_fatal = why == WEFT_CQ_OVERRUN || why == WEFT_RETRY_EXCEEDED;
+
+	if (why != WEFT_FLUSHED && is_told(qp, why))
+		event_put(qp->dev, is_fatal ? WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
+			qp->event_number, qp->init.user);
+	if (qp->attr.state != WEFT_DEV_ERR)
+		pair_to_error(qp);
+}
+
 /* Queue pairs that failed on their own, as receivers do, say so in the engine's events only. */
 static void take_events(struct weft_dev *dev)
 {
@@ -42,15 +63,8 @@ static void take_events(struct weft_dev *dev)
 			for (uint32_t k = 0; k < SLOTS; k++) {
 				struct weft_dev_qp *qp = dev->qps[k];
 
-				if (!qp || !qp->eq || qp->eq_number != events[i].qpn ||
-					qp->attr.state == WEFT_DEV_ERR)
-					continue;
-				event_put(dev,
-					events[i].c == WEFT_CQ_OVERRUN ||
-							events[i].c == WEFT_RETRY_EXCEEDED ?
-						WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
-					qp->event_number, qp->init.user);
-				pair_to_error(qp);
+				if (qp && qp->eq && qp->eq_number == events[i].qpn)
+					take_failure(qp, events[i].c);
 			}
 		}
 	}

@@ -237,6 +237,16 @@ static bool takes_packets(const struct weft_qp *qp)
 	return qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS;
 }
 
+/* Its peer sends data, and does not know yet that it has ended. */
+static bool is_answerable(const struct weft_qp *qp, const struct weft_pkt *pkt)
+{
+	const struct pathset *set = &qp->ep->sets[qp->set == SET_NONE ? 0 : qp->set];
+
+	return qp->state == WEFT_QP_ERROR && weft_op_is_data(pkt->op) && qp->set != SET_NONE &&
+	       qp->rx_mpr && qp->peer == pkt->peer && set->in_use && set->peer == qp->peer &&
+	       !(pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP));
+}
+
 /*
  * A QP in ERROR goes on to acknowledge what it had taken, until it is closed: an application may
  * end its QP as soon as it has heard the last message, and that one's sender must not take the
@@ -244,15 +254,21 @@ static bool takes_packets(const struct weft_qp *qp)
  */
 static bool is_late(const struct weft_qp *qp, const struct weft_pkt *pkt)
 {
-	const struct pathset *set = &qp->ep->sets[qp->set == SET_NONE ? 0 : qp->set];
 	int32_t ahead = weft_psn_diff(pkt->psn, qp->rx_cack);
 
-	if (qp->state != WEFT_QP_ERROR || !weft_op_is_data(pkt->op) || qp->set == SET_NONE ||
-	    !qp->rx_mpr || qp->peer != pkt->peer || !set->in_use || set->peer != qp->peer ||
-	    pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
-		return false;
 	return (ahead <= 0 && ahead >= -WEFT_MPR_MAX_PSNS) ||
 	       (ahead > 0 && ahead < (int32_t)qp->rx_mpr && window_has(qp, pkt->psn));
+}
+
+/* And to refuse what it has refused: the peer must not take the loss of a NAK for our silence. */
+static void answer_late(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
+{
+	if (is_late(qp, pkt))
+		ack_out_on_data(qp, pkt, false, now);
+	else if (qp->nak && pkt->flags & WEFT_BTH_RTX)
+		ack_out_ack(qp, qp->nak, pkt->port);
+	else
+		drop_count(qp->ep, WEFT_DROP_QP_STATE);
 }
 
 /* Not for a QP that talks to that peer: for the endpoint itself, or for nobody. */
@@ -263,8 +279,8 @@ static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, ui
 
 	if (qp && qp->kind == QP_DATAGRAM && takes_packets(qp))
 		datagram_take(qp, pkt, place);
-	else if (qp && is_late(qp, pkt))
-		ack_out_on_data(qp, pkt, false, now);
+	else if (qp && is_answerable(qp, pkt))
+		answer_late(qp, pkt, now);
 	else if (is_cut(pkt))
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
 	else if (pkt->op == WEFT_OP_EP_REQUEST)

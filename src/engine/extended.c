@@ -179,23 +179,19 @@ int weft_qp_set_retry(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct ext *ext = qp->ext;
 
-	if (qp->kind != QP_EXTENDED || attr->timeout_exp < 1 || attr->timeout_exp > 24 ||
-	    attr->linear_count > 7 || attr->retry_count > 25 ||
-	    attr->rnr_retry > WEFT_RNR_FOR_EVER || !reads_are_possible(qp, attr))
+	if (qp->kind == QP_DATAGRAM || !qp_retry_fits(attr) ||
+	    (ext && (attr->rnr_retry > WEFT_RNR_FOR_EVER || !reads_are_possible(qp, attr))))
 		return WEFT_EINVAL;
 	if (qp->state != WEFT_QP_RTR && qp->state != WEFT_QP_RTS)
 		return WEFT_ESTATE;
-	struct weft_qp *const both[] = { qp, ext->replies };
-
-	for (size_t i = 0; i < WEFT_COUNT(both); i++) {
-		both[i]->timeout_exp = attr->timeout_exp;
-		both[i]->linear_count = attr->linear_count;
-		both[i]->retry_count = attr->retry_count;
+	qp_take_retry(qp, attr);
+	if (ext) {
+		qp_take_retry(ext->replies, attr);
+		ext->rnr_retry = attr->rnr_retry;
+		ext->rnr_timer = attr->rnr_timer;
+		ext->rd_tx = (uint16_t)WEFT_MIN(attr->rd_atomic_tx, qp->ep->rd_mask + 1);
+		ext->rd_rx = (uint16_t)attr->rd_atomic_rx;
 	}
-	ext->rnr_retry = attr->rnr_retry;
-	ext->rnr_timer = attr->rnr_timer;
-	ext->rd_tx = (uint16_t)WEFT_MIN(attr->rd_atomic_tx, qp->ep->rd_mask + 1);
-	ext->rd_rx = (uint16_t)attr->rd_atomic_rx;
 	if (qp->state == WEFT_QP_RTS && request_has_work(qp))
 		qp_make_ready(qp);
 	return 0;

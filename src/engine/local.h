@@ -87,6 +87,12 @@ struct parked_imm { /* an immediate, or the end of a send, that waits for its tu
 };
 enum parked_how { PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4 };
 
+/* In qp.pd: no region's domain, so that a QP that takes no writes reaches none. */
+#define PD_SHUT (1u << 31)
+enum {
+	ACCESS_ALL = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC
+};
+
 enum qp_kind { QP_STRICT, QP_EXTENDED, QP_DATAGRAM, QP_REPLIES };
 
 struct ext;
@@ -172,12 +178,15 @@ struct weft_qp {
 	uint64_t timeout_ns;    /* the last expiry */
 	uint64_t spurious_ns;   /* the last packet declared lost that was not */
 	uint64_t probe_sent_ns;
+	uint64_t give_up_ns;    /* see weft_qp_attr */
 	uint64_t hold_ns;       /* no retransmission before: after a recoverable NACK */
 	uint16_t probe_id;
-	uint8_t timeout_exp, linear_count, retry_count;
+	uint8_t timeout_exp, timeout_exp_max, linear_count, retry_count;
 	uint8_t timeouts;       /* in a row, without progress */
 	uint8_t nack_row;       /* recoverable NACKs in a row */
 	uint8_t status;         /* enum weft_status: why ERROR */
+	uint8_t deny;           /* WEFT_ACCESS_*: what regions' rights do not help with */
+	uint8_t nak;            /* ERROR: what the peer was told, for whoever did not hear; or 0 */
 	uint8_t spurious_shift; /* reorder_ns is doubled this often */
 	bool probe_out, in_use;
 	const struct weft_cc_ops *cc;
@@ -365,6 +374,9 @@ static inline uint32_t timer_of_requests(const struct weft_endpoint *ep)
 
 /* qp.c */
 void qp_fail(struct weft_qp *qp, enum weft_status status);
+bool qp_retry_fits(const struct weft_qp_attr *attr);
+void qp_take_retry(struct weft_qp *qp, const struct weft_qp_attr *attr);
+void qp_fail_slot(struct weft_qp *qp, enum weft_status status); /* not its replies */
 void qp_make_ready(struct weft_qp *qp);
 void qp_take_window(struct weft_qp *qp); /* from congestion control */
 void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr);
@@ -456,7 +468,7 @@ struct answer *answer_add(struct weft_endpoint *ep);
 
 /* region.c */
 enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-			    uint32_t len_bytes); /* why region_place() found nothing */
+			    uint32_t len_bytes, uint32_t access); /* why there was nothing */
 /* For reads and atomics; NULL: key, domain, access (enum weft_access) or bounds forbid it. */
 uint8_t *region_reach(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
 		      uint32_t len_bytes, uint32_t access);

@@ -21,6 +21,8 @@
  */
 #include "local.h"
 
+#define TRIES_MIN 3
+
 /* How much later something else must have been sent, and have arrived. */
 void loss_learn_reorder(struct weft_qp *qp)
 {
@@ -206,7 +208,7 @@ static uint64_t timeout_ns(const struct weft_qp *qp)
 	uint64_t soonest = WEFT_MAX(3 * (uint64_t)qp->ep->config.base_rtt_ns,
 		(uint64_t)qp->rtt_ns + 4 * (uint64_t)qp->rttvar_ns);
 	uint32_t doublings = (uint32_t)(qp->timeouts - WEFT_MIN(qp->timeouts, qp->linear_count));
-	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, 24u);
+	uint32_t exponent = WEFT_MIN(qp->timeout_exp + doublings, (uint32_t)qp->timeout_exp_max);
 
 	/* One sample across a pause of the peer must not set the pace for ever. */
 	soonest = WEFT_MIN(soonest, UINT64_C(8192) << qp->timeout_exp);
@@ -257,6 +259,8 @@ void loss_arm(struct weft_qp *qp, uint64_t now)
 
 	if (qp->lost && qp->hold_ns > now)
 		due = WEFT_MIN(due, qp->hold_ns);
+	if (qp->give_up_ns && qp->progress_ns + qp->give_up_ns > now)
+		due = WEFT_MIN(due, qp->progress_ns + qp->give_up_ns);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_MAX(due, now + 1));
 }
 
@@ -299,13 +303,21 @@ static uint32_t expire(struct weft_qp *qp, uint64_t limit_ns, uint64_t now, uint
 	return expired;
 }
 
+/* A clock that has leapt is no silence: then it was we who did not run, and nobody was asked. */
+static bool is_spent(const struct weft_qp *qp, uint64_t now)
+{
+	if (qp->give_up_ns)
+		return qp->timeouts >= TRIES_MIN && now >= qp->progress_ns + qp->give_up_ns;
+	return qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count;
+}
+
 static void count_timeout(struct weft_qp *qp, uint32_t expired, uint64_t now)
 {
 	qp->timeout_ns = now;
 	count8(&qp->timeouts);
 	qp->ep->count.timeouts++;
 	event_note(qp->ep, WEFT_EV_TIMEOUT, qp->qpn, qp->set, qp->psn_unack, expired, qp->timeouts);
-	if (qp->retry_count != 25 && qp->timeouts > qp->linear_count + qp->retry_count)
+	if (is_spent(qp, now))
 		qp_fail(qp, WEFT_RETRY_EXCEEDED);
 }
 
@@ -378,6 +390,10 @@ void loss_on_timer(struct weft_qp *qp, uint64_t now)
 		return;
 	if (!is_waiting(qp)) {
 		loss_arm(qp, now);
+		return;
+	}
+	if (qp->give_up_ns && is_spent(qp, now)) {
+		qp_fail(qp, WEFT_RETRY_EXCEEDED);
 		return;
 	}
 	if (qp->lost && now >= qp->hold_ns)

@@ -57,6 +57,12 @@ static bool cc_is_told(const struct weft_cc_config *cc)
 	return cc->rate_bps || cc->max_cwnd_bytes || cc->fixed_bytes;
 }
 
+static void deny(struct weft_qp *qp, uint32_t deny)
+{
+	qp->deny = (uint8_t)deny;
+	qp->pd = (qp->pd & ~PD_SHUT) | (deny & WEFT_ACCESS_REMOTE_WRITE ? PD_SHUT : 0);
+}
+
 /* A free slot gets a tenant, and a number that no packet of the last one can name. */
 void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
@@ -69,6 +75,7 @@ void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	qp->cq_tx = attr->cq_tx;
 	qp->cq_rx = attr->cq_rx;
 	qp->pd = attr->pd;
+	deny(qp, attr->deny);
 	qp->user = attr->user;
 	qp->cc = attr->cc;
 	struct weft_cc_config cc = attr->cc_config;
@@ -99,6 +106,7 @@ int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, stru
 {
 	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
 	    attr->cc->state_bytes > WEFT_CC_STATE_MAX || !cc_is_told(&attr->cc_config) ||
+	    attr->pd & PD_SHUT || attr->deny > ACCESS_ALL ||
 	    !ext_is_possible(ep, attr))
 		return WEFT_EINVAL;
 	struct weft_qp *qp = attr->kind == WEFT_QP_STRICT ? open_strict(ep, attr) :
@@ -134,20 +142,32 @@ int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	return 0;
 }
 
+bool qp_retry_fits(const struct weft_qp_attr *attr)
+{
+	return attr->timeout_exp >= 1 && attr->timeout_exp <= 24 && attr->timeout_exp_max <= 24 &&
+	       attr->linear_count <= 7 && attr->retry_count <= 25;
+}
+
+void qp_take_retry(struct weft_qp *qp, const struct weft_qp_attr *attr)
+{
+	qp->timeout_exp = attr->timeout_exp;
+	qp->timeout_exp_max = attr->timeout_exp_max ? attr->timeout_exp_max : 24;
+	qp->linear_count = attr->linear_count;
+	qp->retry_count = attr->retry_count;
+	qp->give_up_ns = attr->give_up_ns;
+}
+
 int qp_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
 	if (attr->psn_tx > WEFT_PSN_MASK || attr->mpr_tx_psns < WEFT_MPR_UNIT_PSNS ||
-	    attr->wimm_tx > UINT16_MAX || attr->timeout_exp < 1 || attr->timeout_exp > 24 ||
-	    attr->linear_count > 7 || attr->retry_count > 25)
+	    attr->wimm_tx > UINT16_MAX || !qp_retry_fits(attr))
 		return WEFT_EINVAL;
 	qp->psn_next = qp->psn_unack = qp->lost_low = qp->ask_psn = attr->psn_tx;
 	qp->mpr_tx = WEFT_MIN(attr->mpr_tx_psns, ep->config.window_psns);
 	qp->wimm_tx = (uint16_t)attr->wimm_tx;
-	qp->timeout_exp = attr->timeout_exp;
-	qp->linear_count = attr->linear_count;
-	qp->retry_count = attr->retry_count;
+	qp_take_retry(qp, attr);
 	loss_learn_reorder(qp);
 	return 0;
 }
@@ -212,7 +232,7 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 	timer_set(ep, timer_of_qp(qp), WEFT_NEVER);
 }
 
-static void fail_slot(struct weft_qp *qp, enum weft_status status)
+void qp_fail_slot(struct weft_qp *qp, enum weft_status status)
 {
 	if (qp->state == WEFT_QP_ERROR)
 		return;
@@ -227,9 +247,9 @@ static void fail_slot(struct weft_qp *qp, enum weft_status status)
 
 void qp_fail(struct weft_qp *qp, enum weft_status status)
 {
-	fail_slot(qp, status);
+	qp_fail_slot(qp, status);
 	if (qp->ext && ext_other(qp))
-		fail_slot(ext_other(qp), status);
+		qp_fail_slot(ext_other(qp), status);
 }
 
 void qp_slot_free(struct weft_qp *qp)
@@ -286,6 +306,14 @@ int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns)
 	/* What was promised stays accepted until the peer has heard of less. */
 	qp->rx_mpr = WEFT_MAX(mpr_psns, qp->rx_mpr - qp->rx_mpr % WEFT_MPR_UNIT_PSNS);
 	qp->rx_mpr_told = mpr_psns;
+	return 0;
+}
+
+int weft_qp_set_deny(struct weft_qp *qp, uint32_t access)
+{
+	if (access > ACCESS_ALL)
+		return WEFT_EINVAL;
+	deny(qp, access);
 	return 0;
 }
 

@@ -13,8 +13,10 @@
  * may ask for, the next one waits for the first to be acknowledged.
  *
  * A request that cannot be granted is answered in its turn by a refusal, so that earlier ones
- * still end well.  Replies from a region that is dropped meanwhile turn into refusals, too: their
- * packets keep their PSNs and lose their bytes.
+ * still end well; the QP then takes and executes nothing more (IBTA vol. 1, 9.9.3: an error of
+ * class C), while its stream of replies goes on until the peer has them.  Replies from a region
+ * that is dropped meanwhile turn into refusals, too: their packets keep their PSNs and lose their
+ * bytes.
  */
 #include "local.h"
 
@@ -125,6 +127,8 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 {
 	struct weft_endpoint *ep = ext->qp->ep;
 	bool atomic = is_atomic(in->op);
+	uint32_t access = atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ;
+	uint32_t pd = ext->qp->pd & ~PD_SHUT;
 	uint64_t *result = &ext->result[ext->replies->sq_tail & ep->rd_mask];
 	uint8_t *at = NULL;
 
@@ -132,12 +136,14 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	reply->len_bytes = in->len_bytes;
 	reply->rkey = in->rkey;
 	if (in->len_bytes)
-		at = region_reach(ep, in->rkey, ext->qp->pd, in->va, in->len_bytes,
-				  atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ);
+		at = region_reach(ep, in->rkey, pd, in->va, in->len_bytes, access);
 	reply->data = at;
-	if (in->len_bytes && !at) {
-		refuse(reply, WEFT_AETH_NAK_REMOTE_ACCESS);
+	if (ext->qp->deny & access) {
+		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_ACCESS);
+	} else if (in->len_bytes && !at) {
+		refuse(reply, WEFT_AETH_NAK_REMOTE_ACCESS);
+		drop_count(ep, region_fault(ep, in->rkey, pd, in->va, in->len_bytes, access));
 	} else if (atomic && ((uintptr_t)at | in->va) % sizeof(*result)) {
 		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
@@ -175,6 +181,8 @@ static void settle(struct ext *ext)
 		replies->sq[replies->sq_tail++ & ep->sq_mask] = reply;
 		qp_make_ready(replies);
 		loss_on_post(replies);
+		if (reply.kind == WORK_REFUSED)
+			qp_fail_slot(ext->qp, WEFT_LOCAL_PROTOCOL);
 	}
 }
 

@@ -22,6 +22,7 @@ void respond_refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, ui
 	drop_count(qp->ep, why);
 	ack_out_ack(qp, syndrome, port);
 	qp_fail(qp, status);
+	qp->nak = syndrome;
 }
 
 static bool length_fits(const struct weft_pkt *pkt, uint32_t mtu)
@@ -45,6 +46,7 @@ static SLOW void refuse_immediate(struct weft_qp *qp, const struct parked_imm *i
 {
 	qp->rx_msn -= (uint16_t)(qp->rx_msn - imm->msn);
 	ack_out_ack(qp, WEFT_AETH_NAK_REMOTE_OPERATION, port);
+	qp->nak = WEFT_AETH_NAK_REMOTE_OPERATION;
 }
 
 static void deliver_immediates(struct weft_qp *qp, uint8_t port)
@@ -149,12 +151,16 @@ static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uin
 	uint8_t how = pkt->flags & WEFT_BTH_SOLICITED ? PARKED_IMM | PARKED_SOLICITED : PARKED_IMM;
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn); /* of the next to be told */
 
-	if (!length_fits(pkt, ep->config.mtu_bytes))
+	if (qp->deny & WEFT_ACCESS_REMOTE_WRITE)
+		respond_refuse(qp, WEFT_DROP_BAD_ACCESS, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
+			       WEFT_LOCAL_PROTOCOL);
+	else if (!length_fits(pkt, ep->config.mtu_bytes))
 		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 	else if (!to && pkt->w.len_bytes)
 		respond_refuse(qp,
-			       region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes),
+			       region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes,
+					    WEFT_ACCESS_REMOTE_WRITE),
 			       WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port, WEFT_LOCAL_PROTOCOL);
 	else if (!weft_op_has_imm(pkt->op))
 		return false;

@@ -17,7 +17,7 @@ enum { IMM_ENTRY_BITS = 3, POLL_BATCH = 16 };
 #define RECVS (2 * WEFT_NCCL_REQUESTS_MAX * WEFT_NCCL_RECVS_MAX) /* immediates that may come */
 #define SENDS (2 * WEFT_NCCL_REQUESTS_MAX * WEFT_NCCL_RECVS_MAX)
 #define NO_REQUEST UINT64_MAX
-#define TIMEOUT 14 /* 4.2 ms * 2^..: 67 ms per try */
+#define TIMEOUT 18 /* 1.024 us * 2^..: 0.27 s per try */
 #define TRIES 7
 
 static int fail(struct comm *comm, int error)

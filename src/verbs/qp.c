@@ -197,8 +197,10 @@ static struct weft_dev_qp_attr to_device(
 	const struct context *context, const struct ibv_qp_attr *attr, int mask)
 {
 	uint32_t rd_max = WEFT_MIN(context->attr.max_rd_atomic, 255u);
+	uint32_t timeout = attr->timeout & 31;
 	struct weft_dev_qp_attr to = { .state = (uint8_t)attr->qp_state,
-		.timeout = attr->timeout,
+		/* 4.096 us * 2^n (IBTA vol. 1, 9.9.2.1.1) in units of a quarter; 0: for ever */
+		.timeout = (uint8_t)(timeout ? WEFT_MIN(timeout + 2, 31u) : 0),
 		.retry = attr->retry_cnt,
 		.rnr_retry = attr->rnr_retry,
 		.rnr_timer = attr->min_rnr_timer,
@@ -229,6 +231,8 @@ static void keep(struct ibv_qp_attr *kept, const struct ibv_qp_attr *attr, int m
 		kept->alt_timeout = attr->alt_timeout;
 		kept->alt_port_num = attr->alt_port_num;
 	}
+	if (mask & IBV_QP_TIMEOUT)
+		kept->timeout = attr->timeout;
 	if (mask & IBV_QP_RATE_LIMIT)
 		kept->rate_limit = attr->rate_limit;
 }
@@ -278,7 +282,6 @@ int ibv_query_qp(
 	attr->max_dest_rd_atomic = now.rd_rx;
 	attr->min_rnr_timer = now.rnr_timer;
 	attr->port_num = PORT;
-	attr->timeout = now.timeout;
 	attr->retry_cnt = now.retry;
 	attr->rnr_retry = now.rnr_retry;
 	*init = (struct ibv_qp_init_attr){ .qp_context = ibv->qp_context,

@@ -27,17 +27,20 @@ TEST(weft_dev_mr_open__draws_other_keys_each_time)
 {
 	struct side *s = side_open();
 	struct weft_dev_mr *mr;
-	uint32_t first, same = 0;
+	uint32_t ones = UINT32_MAX, any = 0, both = 0, last = weft_dev_mr_key(s->mr);
 
-	CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 64, 0, 0, &mr), 0);
-	first = weft_dev_mr_key(mr);
-	for (unsigned i = 0; i < 16; i++) {
-		CHECK_EQ(weft_dev_mr_close(mr), 0);
+	/* All 32 bits change, from one to the next, too: no slot can be told from another. */
+	for (unsigned i = 0; i < 64; i++) {
 		CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 64, 0, 0, &mr), 0);
-		same += weft_dev_mr_key(mr) == first;
+		ones &= weft_dev_mr_key(mr);
+		any |= weft_dev_mr_key(mr);
+		both |= weft_dev_mr_key(mr) ^ last;
+		last = weft_dev_mr_key(mr);
+		CHECK_EQ(weft_dev_mr_close(mr), 0);
 	}
-	CHECK(same < 4);
-	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	CHECK_EQ(ones, 0);
+	CHECK_EQ(any, UINT32_MAX);
+	CHECK_EQ(both, UINT32_MAX);
 	side_close(s);
 }
 
@@ -74,12 +77,14 @@ TEST(weft_dev_mr_open__keeps_strangers_out)
 		uint32_t key_xor;
 	} rows[] = { { 0, 1u << 20 }, { -1, 0 }, { SIDE_BYTES - 63, 0 } };
 
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_STRICT);
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
-		struct side *s[2];
 		struct weft_dev_send send;
 		static uint8_t before[SIDE_BYTES];
 
-		pair_open(s, WEFT_DEV_STRICT);
+		pair_renew(s, WEFT_DEV_STRICT);
 		memcpy(before, s[1]->memory, SIDE_BYTES);
 		memset(s[0]->memory, 0xee, 64);
 		send = to_memory(s[1], WEFT_DEV_WRITE, 0);
@@ -88,6 +93,126 @@ TEST(weft_dev_mr_open__keeps_strangers_out)
 		CHECK_EQ(side_post(s[0], send, 0, 64), 0);
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_REM_ACCESS_ERR);
 		CHECK(!memcmp(before, s[1]->memory, SIDE_BYTES));
-		pair_close(s);
 	}
+	pair_close(s);
+}
+
+static const uint8_t secret[8] = "secret!";
+
+static bool got_event(struct side *s, uint32_t kind)
+{
+	struct weft_dev_event event;
+
+	while (!weft_dev_event_get(s->dev, &event))
+		if (event.kind == kind && event.user == s)
+			return true;
+	return false;
+}
+
+/*
+ * A peer's write, read or atomic needs the region's right and the queue pair's; for each of them
+ * that is missing the peer is told, the target's queue pair ends, and the memory is as it was.
+ */
+TEST(weft_dev_mr_open__lets_peers_do_what_its_access_says)
+{
+	static const struct {
+		uint32_t op, right;
+	} ops[] = {
+		{ WEFT_DEV_WRITE, WEFT_DEV_REMOTE_WRITE },
+		{ WEFT_DEV_WRITE_IMM, WEFT_DEV_REMOTE_WRITE },
+		{ WEFT_DEV_READ, WEFT_DEV_REMOTE_READ },
+		{ WEFT_DEV_FETCH_ADD, WEFT_DEV_REMOTE_ATOMIC },
+		{ WEFT_DEV_CMP_SWAP, WEFT_DEV_REMOTE_ATOMIC },
+	};
+
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (uint32_t i = 0; i < WEFT_COUNT(ops) * 3; i++) {
+		static const uint32_t statuses[] = { WEFT_DEV_OK, WEFT_DEV_REM_ACCESS_ERR,
+			WEFT_DEV_REM_INV_REQ_ERR };
+		uint32_t op = ops[i / 3].op, right = ops[i / 3].right, others = 15 & ~right;
+		bool local = op == WEFT_DEV_READ;
+		struct weft_dev_qp_attr attr = { .access = i % 3 == 2 ? others : 1 | right };
+		struct weft_dev_mr *mr;
+
+		pair_renew(s, WEFT_DEV_EXTENDED);
+		memcpy(s[1]->memory, secret, 8);
+		CHECK_EQ(weft_dev_mr_open(s[1]->pd, s[1]->memory, 8, 0x7000,
+				 i % 3 == 1 ? others : (local ? 0u : 1u) | right, &mr),
+			0);
+		CHECK_EQ(weft_dev_qp_modify(s[1]->qp, &attr, WEFT_DEV_SET_ACCESS), 0);
+		CHECK_EQ(side_recv(s[1], 1, 64, 8), 0);
+		struct weft_dev_send send = { .op = op, .flags = WEFT_DEV_SIGNALED,
+			.remote_va = 0x7000, .rkey = weft_dev_mr_key(mr), .operand = { 5, 6 } };
+
+		memset(s[0]->memory, 0xee, 8);
+		CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+		CHECK_EQ(side_wait(s[0]).status, statuses[i % 3]);
+		if (i % 3) {
+			CHECK(!memcmp(s[1]->memory, secret, 8));
+			CHECK(memcmp(s[0]->memory, secret, 8));
+			CHECK(got_event(s[1], WEFT_DEV_QP_ACCESS));
+			CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_WR_FLUSH_ERR);
+		}
+		CHECK_EQ(weft_dev_mr_close(mr), 0);
+	}
+	pair_close(s);
+}
+
+/* Right key, and yet: another domain's, no longer registered, around the end of all addresses. */
+TEST(weft_dev_mr_open__holds_in_its_domain_and_time_and_bounds)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct weft_dev_pd *other;
+		struct weft_dev_mr *mr;
+		struct weft_dev_send send;
+
+		pair_renew(s, WEFT_DEV_EXTENDED);
+		memcpy(s[1]->memory, secret, 8);
+		CHECK_EQ(weft_dev_pd_open(s[1]->dev, &other), 0);
+		CHECK_EQ(weft_dev_mr_open(i / 2 ? s[1]->pd : other, s[1]->memory, 8,
+				 i / 2 == 2 ? UINT64_MAX - 7 : 0x7000, 15, &mr),
+			0);
+		send = (struct weft_dev_send){ .op = i % 2 ? WEFT_DEV_READ : WEFT_DEV_WRITE,
+			.flags = WEFT_DEV_SIGNALED, .remote_va = 0x7000,
+			.rkey = weft_dev_mr_key(mr) };
+		if (i / 2 == 1) {
+			CHECK_EQ(weft_dev_mr_close(mr), 0);
+			mr = NULL;
+		}
+		if (i / 2 == 2) /* the last byte there is, and those behind it */
+			send.remote_va = UINT64_MAX;
+		if (i / 2 == 3)
+			send.remote_va += UINT64_MAX - 3;
+		memset(s[0]->memory, 0xee, 8);
+		CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_REM_ACCESS_ERR);
+		CHECK(!memcmp(s[1]->memory, secret, 8));
+		CHECK(memcmp(s[0]->memory, secret, 8));
+		if (mr)
+			CHECK_EQ(weft_dev_mr_close(mr), 0);
+		CHECK_EQ(weft_dev_pd_close(other), 0);
+	}
+	pair_close(s);
+}
+
+/* Nothing is moved, so no key is looked at (IBTA vol. 1, 9.7.4.1.3 and 9.7.5.2.4). */
+TEST(weft_dev_post_send__of_nothing_needs_no_key)
+{
+	static const uint32_t ops[] = { WEFT_DEV_WRITE, WEFT_DEV_READ };
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (uint32_t i = 0; i < WEFT_COUNT(ops); i++) {
+		struct weft_dev_send send = { .op = ops[i], .flags = WEFT_DEV_SIGNALED,
+			.remote_va = 1, .rkey = 2 };
+
+		CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	}
+	pair_close(s);
 }

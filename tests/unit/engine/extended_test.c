@@ -71,8 +71,6 @@ TEST(weft_post__a_strict_qp_refuses_all_but_writes)
 
 	CHECK_EQ(weft_post(w.qp[0], &work), 0);
 	CHECK_EQ(weft_post_receive(w.qp[0], &recv), WEFT_EINVAL);
-	CHECK_EQ(weft_qp_set_retry(w.qp[0], &(struct weft_qp_attr){ .timeout_exp = 8 }),
-		 WEFT_EINVAL);
 	CHECK_EQ(world_wait(&w, 0, 1, SECOND, &done), 1);
 	pair_end(&w);
 }

@@ -201,3 +201,52 @@ TEST(loss__the_retry_budget_ends_a_qp_that_nobody_answers)
 	CHECK(w.now - start_ns < UINT64_C(262144) * (3 + 2 + 4 + 8 + 16 + 32) * 3 / 2);
 	world_close(&w);
 }
+
+/* By the clock, for programs that say how long, and not how often. */
+TEST(loss__the_time_to_give_up_is_kept)
+{
+	static const uint64_t give_up_ns[] = { 3000000, 20000000, 537000000 };
+
+	for (size_t i = 0; i < WEFT_COUNT(give_up_ns); i++) {
+		struct world w = { .check = true, .fault = everything_loses };
+		struct weft_done done = { 0 };
+		struct weft_qp_attr attr = { .timeout_exp = 8, .timeout_exp_max = 12,
+			.linear_count = 1, .retry_count = 24, .give_up_ns = give_up_ns[i] };
+		uint64_t start_ns;
+
+		setup(&w, 16);
+		CHECK_EQ(weft_qp_set_retry(w.qp[0], &attr), 0);
+		fault_permille = 0;
+		world_write(&w, 0, 1, 0, 1 << 20);
+		CHECK_EQ(world_wait(&w, 0, 1, UINT64_C(60000000000), &done), 1);
+		CHECK_EQ(done.status, WEFT_OK);
+		fault_permille = 1000;
+		start_ns = w.now;
+		world_write(&w, 0, 2, 0, 1 << 20);
+		CHECK_EQ(world_wait(&w, 0, 1, UINT64_C(60000000000), &done), 1);
+		CHECK_EQ(done.status, WEFT_RETRY_EXCEEDED);
+		CHECK(w.now - start_ns >= give_up_ns[i]);
+		CHECK(w.now - start_ns < give_up_ns[i] + 1000000);
+		world_close(&w);
+	}
+}
+
+/* Our own pause is nobody's silence: who did not run has asked nobody. */
+TEST(is_spent__wants_three_questions_whatever_the_clock_says)
+{
+	struct world w = { .check = true, .fault = everything_loses };
+	struct weft_qp_attr attr = { .timeout_exp = 8, .timeout_exp_max = 12, .linear_count = 1,
+		.retry_count = 24, .give_up_ns = 5000000 };
+	struct weft_done done = { 0 };
+
+	setup(&w, 16);
+	CHECK_EQ(weft_qp_set_retry(w.qp[0], &attr), 0);
+	fault_permille = 1000;
+	world_write(&w, 0, 1, 0, 4096);
+	world_run_until(&w, w.now + 100000);
+	w.now += 10000000; /* nobody ran */
+	fault_permille = 0;
+	CHECK_EQ(world_wait(&w, 0, 1, UINT64_C(1000000000), &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	world_close(&w);
+}

@@ -124,12 +124,17 @@ TEST(grant__refuses_in_its_turn)
 		uint8_t kind, status;
 		uint64_t va;
 		uint32_t rkey_change;
+		enum weft_drop drop;
 	} rows[] = {
-		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0x10000, 0x80000000 },
-		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0x10000 + WORLD_MEMORY - 10, 0 },
-		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0xffff, 0 },
-		{ WEFT_WORK_FETCH_ADD, WEFT_REMOTE_ACCESS, 0x10000 + WORLD_MEMORY, 0 },
-		{ WEFT_WORK_FETCH_ADD, WEFT_REMOTE_INVALID, 0x10004, 0 },
+		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0x10000, 0x80000000, WEFT_DROP_BAD_RKEY },
+		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0x10000 + WORLD_MEMORY - 10, 0,
+		  WEFT_DROP_OUT_OF_BOUNDS },
+		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, 0xffff, 0, WEFT_DROP_OUT_OF_BOUNDS },
+		{ WEFT_WORK_READ, WEFT_REMOTE_ACCESS, UINT64_MAX - 49, 0,
+		  WEFT_DROP_OUT_OF_BOUNDS },
+		{ WEFT_WORK_FETCH_ADD, WEFT_REMOTE_ACCESS, 0x10000 + WORLD_MEMORY, 0,
+		  WEFT_DROP_OUT_OF_BOUNDS },
+		{ WEFT_WORK_FETCH_ADD, WEFT_REMOTE_INVALID, 0x10004, 0, WEFT_DROP_BAD_FIELD },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
@@ -149,6 +154,44 @@ TEST(grant__refuses_in_its_turn)
 		pair_expect(&w, 1, 2, (uint8_t)(rows[i].kind + 1), rows[i].status);
 		pair_expect(&w, 1, 1, WEFT_DONE_READ, WEFT_FLUSHED);
 		CHECK(!memcmp(w.memory[1], w.memory[0], 100000));
+		/* A guess costs the connection: nothing more is taken or executed. */
+		CHECK_EQ(w.qp[0]->state, WEFT_QP_ERROR);
+		CHECK_EQ(w.qp[0]->status, WEFT_LOCAL_PROTOCOL);
+		CHECK_EQ(weft_stats(w.end[0])->drops[rows[i].drop], 1);
+		pair_end(&w);
+	}
+}
+
+/* What the QP does not do, though the region would allow it. */
+TEST(grant__refuses_what_the_qp_is_closed_to)
+{
+	static const struct {
+		uint8_t kind;
+		uint32_t deny;
+	} rows[] = {
+		{ WEFT_WORK_READ, WEFT_ACCESS_REMOTE_READ },
+		{ WEFT_WORK_FETCH_ADD, WEFT_ACCESS_REMOTE_ATOMIC },
+		{ WEFT_WORK_CMP_SWAP, WEFT_ACCESS_REMOTE_ATOMIC },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows) * 2; i++) {
+		struct world w = { .check = true };
+		bool denied = i % 2;
+		uint8_t kind = rows[i / 2].kind;
+		uint64_t before;
+
+		pair_start(&w);
+		memcpy(&before, w.memory[0], sizeof(before));
+		CHECK_EQ(weft_qp_set_deny(w.qp[0],
+				 denied ? rows[i / 2].deny : 7 & ~rows[i / 2].deny), 0);
+		struct weft_work work = pair_work(&w, 1, kind, 1, 0, 8);
+
+		work.operand[0] = kind == WEFT_WORK_CMP_SWAP ? before : 1;
+		CHECK_EQ(weft_post(w.qp[1], &work), 0);
+		pair_expect(&w, 1, 1, (uint8_t)(kind + 1), denied ? WEFT_REMOTE_INVALID : WEFT_OK);
+		if (denied)
+			CHECK(!memcmp(&before, w.memory[0], sizeof(before)));
+		CHECK_EQ(w.qp[0]->state, denied ? WEFT_QP_ERROR : WEFT_QP_RTS);
 		pair_end(&w);
 	}
 }

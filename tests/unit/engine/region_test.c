@@ -38,7 +38,8 @@ TEST(region_place__checks_key_domain_access_and_bounds)
 			CHECK(to == memory + rows[i].offset);
 		else
 			CHECK_EQ(to ? 0 : region_fault(w.end[0], rows[i].key, rows[i].pd,
-						       rows[i].va, rows[i].len),
+						       rows[i].va, rows[i].len,
+						       WEFT_ACCESS_REMOTE_WRITE),
 				 -rows[i].offset);
 	}
 	world_close(&w);
@@ -69,6 +70,37 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 	world_close(&w);
 }
 
+/* What is secret is not the upper part alone: a slot is drawn, too. */
+TEST(weft_region_add__makes_all_of_the_salt_the_key)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	static uint8_t memory[64];
+	uint32_t keys[64], salts[] = { 0xdeadbeef, 0x00000001, 0xfffffff2, 0x80000000 };
+
+	world_config(&config);
+	config.regions = 64;
+	world_open(&w, &config);
+	struct weft_endpoint *ep = w.end[0];
+
+	for (uint32_t i = 0; i < WEFT_COUNT(salts); i++) {
+		CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, salts[i], &keys[i]), 0);
+		CHECK_EQ(keys[i], salts[i]);
+	}
+	/* The same once more: another slot, wherever, until there is none. */
+	for (uint32_t i = WEFT_COUNT(salts); i < 64; i++) {
+		CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, 0xdeadbeef, &keys[i]), 0);
+		CHECK_EQ(keys[i] & ~63u, 0xdeadbeef & ~63u);
+		for (uint32_t k = 0; k < i; k++)
+			CHECK((keys[k] & 63) != (keys[i] & 63));
+	}
+	CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, 0xdeadbeef, &keys[0]), WEFT_EFULL);
+	CHECK_EQ(weft_region_drop(ep, keys[63]), 0);
+	CHECK_EQ(weft_region_add(ep, 0, memory, 64, 1u << 31, 1, 0, &keys[63]), WEFT_EINVAL);
+	CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, 5, &keys[63]), 0);
+	world_close(&w);
+}
+
 TEST(region_place__no_key_opens_what_is_not_open)
 {
 	struct world w = { 0 };
@@ -86,11 +118,11 @@ TEST(region_place__no_key_opens_what_is_not_open)
 	for (uint32_t slot = 0; slot < config.regions; slot++) { /* dropped, or never used */
 		CHECK(!region_place(ep, slot, 0, 0x1000, 1));
 		CHECK(!region_place(ep, slot, 0, 0, 1));
-		CHECK_EQ(region_fault(ep, slot, 0, 0x1000, 1), WEFT_DROP_BAD_RKEY);
+		CHECK_EQ(region_fault(ep, slot, 0, 0x1000, 1, 1), WEFT_DROP_BAD_RKEY);
 	}
 	CHECK_EQ(weft_region_add(ep, 0x1000, memory, 64, 0, 0, 0, &read_only), 0);
 	CHECK_EQ(read_only, 0); /* the least secret of keys, in domain 0 */
 	CHECK(!region_place(ep, read_only, 0, 0x1000, 1));
-	CHECK_EQ(region_fault(ep, read_only, 0, 0x1000, 1), WEFT_DROP_BAD_ACCESS);
+	CHECK_EQ(region_fault(ep, read_only, 0, 0x1000, 1, 1), WEFT_DROP_BAD_ACCESS);
 	world_close(&w);
 }

@@ -107,6 +107,72 @@ TEST(respond_write__a_wrong_address_is_the_peers_error)
 	}
 }
 
+static void empty(struct weft_pkt *p) { p->w.len_bytes = 0; p->w.msg_bytes = 0; }
+static void with_imm(struct weft_pkt *p) { p->op = WEFT_OP_WRITE_ONLY_IMM; }
+static void full(struct weft_pkt *p)
+{
+	p->op = WEFT_OP_WRITE_FIRST;
+	p->w.len_bytes = 4096;
+	p->w.msg_bytes = 8192;
+}
+static void usual(struct weft_pkt *p) { (void)p; }
+
+/* Whatever the region allows; and the region's rights are not enough to lift it. */
+TEST(respond_write__a_qp_that_takes_no_writes_says_so)
+{
+	static void (*const rows[])(struct weft_pkt *p) = { usual, empty, with_imm, full };
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows) * 2; i++) {
+		bool denied = i % 2;
+		struct world w = { 0 };
+		struct weft_pkt nak;
+
+		hand_open(&w, 16, 16);
+		CHECK_EQ(weft_qp_set_deny(w.qp[1], 8), WEFT_EINVAL);
+		CHECK_EQ(weft_qp_set_deny(w.qp[1], WEFT_ACCESS_REMOTE_WRITE), 0);
+		CHECK_EQ(weft_qp_set_deny(w.qp[1], denied ? WEFT_ACCESS_REMOTE_WRITE :
+						   WEFT_ACCESS_REMOTE_READ), 0);
+		struct weft_pkt pkt = hand_write(&w, 0, 100);
+
+		rows[i / 2](&pkt);
+		CHECK_EQ(weft_post_recv(w.qp[1], 1), 0);
+		struct weft_place place = hand_in(&w, 1, &pkt);
+
+		CHECK_EQ(place.len_bytes, denied ? 0 : pkt.w.len_bytes);
+		CHECK_EQ(hand_drops(&w, 1, WEFT_DROP_BAD_ACCESS), denied);
+		CHECK_EQ(w.qp[1]->state, denied ? WEFT_QP_ERROR : WEFT_QP_RTS);
+		if (denied) {
+			REQUIRE(hand_out(&w, 1, &nak, 1) == 1);
+			CHECK_EQ(nak.ack.syndrome, WEFT_AETH_NAK_INVALID_REQUEST);
+		}
+		world_close(&w);
+	}
+}
+
+/* A NAK may be lost, and the peer asks again: it must learn why, not that nobody is there. */
+TEST(answer_late__refuses_again_what_was_refused)
+{
+	struct world w = { 0 };
+	struct weft_pkt nak[4];
+
+	hand_open(&w, 16, 16);
+	struct weft_pkt pkt = hand_write(&w, 0, 100);
+
+	pkt.w.rkey ^= 1u << 31;
+	CHECK_EQ(hand_in(&w, 1, &pkt).len_bytes, 0);
+	CHECK_EQ(hand_out(&w, 1, nak, 4), 1);
+	CHECK_EQ(hand_in(&w, 1, &pkt).len_bytes, 0); /* not a repeat: what was under way with it */
+	CHECK_EQ(hand_out(&w, 1, nak, 4), 0);
+	pkt.flags |= WEFT_BTH_RTX;
+	CHECK_EQ(hand_in(&w, 1, &pkt).len_bytes, 0);
+	CHECK_EQ(hand_out(&w, 1, nak, 4), 1);
+	CHECK_EQ(nak[0].ack.syndrome, WEFT_AETH_NAK_REMOTE_ACCESS);
+	pkt.peer = 8; /* somebody else's business */
+	CHECK_EQ(hand_in(&w, 1, &pkt).len_bytes, 0);
+	CHECK_EQ(hand_out(&w, 1, nak, 4), 0);
+	world_close(&w);
+}
+
 TEST(respond_write__a_length_must_fit_its_place_in_the_message)
 {
 	static const struct {

@@ -114,6 +114,7 @@ TEST(ibv_query_qp__gives_back_what_was_set)
 	CHECK_EQ(got.ah_attr.sl, 3);
 	CHECK_EQ(got.path_mtu, IBV_MTU_2048);
 	CHECK_EQ(got.timeout, 14);
+	CHECK_EQ(qp_of(b.qp)->dev->attr.timeout, 16); /* the device's unit is a quarter of verbs' */
 	CHECK_EQ(got.cap.max_inline_data, INLINE_BYTES);
 	CHECK_EQ(init.qp_type, IBV_QPT_RC);
 	CHECK(init.send_cq == b.cq);
