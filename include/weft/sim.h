@@ -31,11 +31,15 @@ extern "C" {
 #define WEFT_SIM_THREADS_MAX 64u
 #define WEFT_SIM_START_PS UINT64_C(1000000) /* an engine's time starts above 0 */
 
+#define WEFT_SIM_RANKS_MAX 1024u
+
 struct weft_sim;
+struct weft_sim_ranks;
 
 struct weft_sim_config {
 	const struct weft_topo *topo; /* lent for the life of the simulation */
-	uint32_t threads;             /* 1 .. WEFT_SIM_THREADS_MAX */
+	uint32_t threads;             /* 1 .. WEFT_SIM_THREADS_MAX; of each rank */
+	const struct weft_sim_ranks *ranks; /* lent as well; NULL: this process does it all */
 	uint64_t seed;
 	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
 	uint32_t reply_paths;            /* the same for the way back; SACKs and no data go there */
@@ -49,6 +53,33 @@ struct weft_sim_config {
 };
 /* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */
 void weft_sim_config_default(struct weft_sim_config *config);
+
+/*
+ * ---- ranks: one run by several processes ----
+ *
+ *   rank 0: the first pods, the first T1s  <--- letters, once per step --->  rank 1: the next ones
+ *
+ * Each has the same topo, flows and faults, and memory for its own hosts and switches only.  All
+ * call the same functions of this header in the same order with the same arguments; what is about
+ * the whole run (totals, counters, queues, paths, messages) comes out the same in all of them, and
+ * the same as in a process that is alone.  Flows and hosts of others: see weft_sim_gather().
+ */
+struct weft_sim_letter {
+	const void *at; /* of eight bytes' alignment; of the sender's until exchange() is back */
+	size_t bytes;
+};
+struct weft_sim_ranks {
+	uint32_t rank, n; /* n: 1 .. WEFT_SIM_RANKS_MAX and not more than T0s per plane */
+	uint32_t here;    /* ranks on this machine, this one included: they share its memory */
+	void *user;
+	/*
+	 * out[i] goes to rank i and in[i] has come from it, good until the next call; the entries
+	 * of the own rank are left alone.  Called as often by all ranks, by the thread that is in
+	 * this header's function.  False: some rank is gone; then at once for ever.
+	 */
+	bool (*exchange)(void *user, const struct weft_sim_letter out[],
+		struct weft_sim_letter in[]);
+};
 
 /*
  * One write of len_bytes from src to dst, or a step of computing at src alone.  All flows of a job
@@ -131,10 +162,14 @@ struct weft_sim_fault {
 
 /* ---- a run ---- */
 
-/* Bytes, by what for.  Packets and mail are guesses from bandwidth and delay. */
+/*
+ * Bytes, by what for.  Packets and mail are guesses from bandwidth and delay.  Of several ranks it
+ * is the one that has the least left over.
+ */
 struct weft_sim_memory {
 	uint64_t endpoints, switches, packets, mail, tables, total;
-	uint64_t available; /* what this machine has left; UINT64_MAX: it does not say */
+	uint64_t available; /* its part of what its machine has left; UINT64_MAX: it does not say */
+	uint32_t rank;
 };
 int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
 	uint32_t n, struct weft_sim_memory *memory, char *error, size_t error_bytes);
@@ -174,6 +209,14 @@ void weft_sim_run(
 
 /* ---- results ---- */
 
+/*
+ * Tells all ranks what each knows of flows and hosts: before, flow_ps and flow_times are right at
+ * the flow's source (arrived_ps at its destination) only, host_digest at the host's rank.
+ */
+void weft_sim_gather(struct weft_sim *sim);
+/* Each value becomes the sum of what all ranks gave. */
+void weft_sim_sum(const struct weft_sim *sim, uint64_t values[], uint32_t n);
+
 /* Between runs. */
 void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals);
 /* From its start until its sender knows that it is done; 0: not yet, or failed. */
@@ -190,7 +233,7 @@ void weft_sim_messages(const struct weft_sim *sim, struct weft_hist *hist);
 uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host);
 /* Sums of the endpoints' counters. */
 void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum);
-/* Walks every invariant of every endpoint and switch; aborts on a broken one. */
+/* Walks every invariant of this rank's endpoints and switches; aborts on a broken one. */
 void weft_sim_check(const struct weft_sim *sim);
 
 /*
@@ -213,7 +256,7 @@ struct weft_sim_plane {
 	uint64_t trimmed[2], marked[2], dropped[2]; /* by T0s, by T1s */
 };
 void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_plane *counts);
-/* The counters of one host's endpoint. */
+/* The counters of one host's endpoint; of another rank's host all are 0. */
 const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host);
 /*
  * Path index of a flow, at its sender: false past the last one.  Flows whose QP never opened have

@@ -13,11 +13,32 @@ enum { TIER_UP, TIER_T1, TIER_DOWN };
 static void look(
 	const struct switch_node *node, uint32_t first, uint32_t end, struct weft_sim_tier *tier)
 {
-	for (uint32_t port = first; port < end; port++) {
+	for (uint32_t port = first; port < end && node->sw; port++) {
 		uint32_t bytes = weft_switch_depth_bytes(node->sw, port, WEFT_QUEUE_DATA);
 
 		tier->waiting_bytes += bytes;
 		tier->waiting_max_bytes = WEFT_MAX(tier->waiting_max_bytes, bytes);
+	}
+}
+
+/* What all ranks have seen of their own. */
+static void share(const struct weft_sim *sim, struct weft_sim_tier tiers[WEFT_SIM_TIERS])
+{
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	struct weft_sim_tier own[WEFT_SIM_TIERS];
+
+	memcpy(own, tiers, sizeof(own));
+	ranks_tell(sim->config.ranks, own, sizeof(own), in);
+	for (uint32_t rank = 0; rank < ranks_n(sim->config.ranks); rank++) {
+		const struct weft_sim_tier *theirs = in[rank].at;
+
+		if (rank == ranks_own(sim->config.ranks) || in[rank].bytes != sizeof(own))
+			continue;
+		for (unsigned i = 0; i < WEFT_SIM_TIERS; i++) {
+			tiers[i].waiting_bytes += theirs[i].waiting_bytes;
+			tiers[i].waiting_max_bytes = WEFT_MAX(
+				tiers[i].waiting_max_bytes, theirs[i].waiting_max_bytes);
+		}
 	}
 }
 
@@ -42,11 +63,15 @@ void weft_sim_queues(
 
 		look(node, 0, node->ports, &tiers[TIER_T1]);
 	}
+	share(sim, tiers);
 }
 
 static void count(const struct weft_sim *sim, uint32_t node, struct weft_sim_plane *counts, int at)
 {
 	const struct weft_switch *sw = sim->switches[node - sim->shape.hosts].sw;
+
+	if (!sw) /* another rank's */
+		return;
 	const struct weft_port_counters *c = weft_switch_port_counters(sw, 0);
 
 	counts->trimmed[at] += c->trimmed;
@@ -63,26 +88,53 @@ void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_
 		count(sim, weft_topo_t0(sim->config.topo, plane, i), counts, 0);
 	for (uint32_t i = 0; i < sim->shape.t1s; i++)
 		count(sim, weft_topo_t1(sim->config.topo, plane, i), counts, 1);
+	weft_sim_sum(sim, (uint64_t *)counts, sizeof(*counts) / sizeof(uint64_t));
 }
 
 const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host)
 {
+	static const struct weft_counters none;
+
 	WEFT_ASSERT(host < sim->shape.hosts);
+	if (!owns_host(sim, host))
+		return &none;
 	return sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
+}
+
+struct sight {
+	bool is_there;
+	struct weft_path_info info;
+};
+
+static void look_at_path(
+	const struct weft_sim *sim, uint32_t flow, uint32_t index, struct sight *sight)
+{
+	uint32_t conn = sim->wiring.conn_of[flow], src = sim->flows[flow].src;
+	const struct flow_end *end = &sim->wiring.flow_ends[(uint64_t)conn << 1];
+
+	sight->is_there = owns_host(sim, src) && end->qpn &&
+			  !weft_path_info(sim->hosts[src].ep, end->set, index, &sight->info);
 }
 
 bool weft_sim_flow_path(
 	const struct weft_sim *sim, uint32_t flow, uint32_t index, struct weft_path_info *info)
 {
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	struct sight own = { 0 };
+
 	WEFT_ASSERT(flow < sim->n_flows);
-	uint32_t conn = sim->wiring.conn_of[flow];
-
-	if (conn == NONE) /* it computes */
+	/* It computes; and rivals have no paths. */
+	if (sim->wiring.conn_of[flow] == NONE || sim->config.rival.kind != WEFT_RIVAL_NONE)
 		return false;
-	const struct flow_end *end = &sim->wiring.flow_ends[(uint64_t)conn << 1];
+	look_at_path(sim, flow, index, &own);
+	ranks_tell(sim->config.ranks, &own, sizeof(own), in);
+	for (uint32_t rank = 0; rank < ranks_n(sim->config.ranks); rank++) {
+		const struct sight *theirs = in[rank].at;
 
-	if (sim->config.rival.kind != WEFT_RIVAL_NONE)
-		return false; /* rivals have no paths */
-	return end->qpn &&
-	       !weft_path_info(sim->hosts[sim->flows[flow].src].ep, end->set, index, info);
+		if (in[rank].bytes != sizeof(own) || !theirs->is_there)
+			continue;
+		*info = theirs->info;
+		return true;
+	}
+	return false;
 }

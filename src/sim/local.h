@@ -10,6 +10,7 @@
  *   host.c    one engine through one window           slab.c  packets, and memory itself
  *   hop.c     one switch through one window           wheel.c far-away alarms
  *   fault.c   what breaks, sorted by who is hit       load.c, ideal.c, result.c
+ *   ranks.c   several processes that agree            parcel.c  what goes from one to another
  *
  * A "lane" is what one thread owns: hosts, the T0s above them, a share of the T1s.  It writes into
  * its own memory only, with one exception (slots of the slab change lanes by the batch), and reads
@@ -190,6 +191,8 @@ struct batch { /* what comes to one node in one window, sorted */
 	uint32_t n;
 };
 
+struct parcel;
+
 struct lane {
 	struct weft_sim *sim;
 	uint32_t index;
@@ -225,6 +228,7 @@ struct lane {
 	/* what the others see, by parity of the window's turn */
 	uint64_t next[2], hops[2];
 	uint32_t done[2], failed[2];
+	struct parcel **parcels; /* [rank]: where the next one is written */
 	char apart[64];
 };
 
@@ -346,6 +350,7 @@ struct weft_sim {
 	uint32_t n_waits;
 	uint32_t *rkeys; /* [host] */
 	struct wiring wiring;
+	struct links *links;  /* NULL: there is no other rank */
 	struct guest *guests; /* NULL: hosts have engines */
 	struct route_change *route_changes;
 	uint32_t n_route_changes;
@@ -403,7 +408,12 @@ uint32_t plan_red_max(const struct weft_topo_shape *shape);
 uint32_t plan_link_bdp(const struct weft_topo_shape *shape); /* of the longest link, and back */
 uint64_t plan_bdp(const struct weft_topo_shape *shape);     /* of one plane, bytes */
 uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */
-void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t lanes);
+struct share { /* who owns what: hosts, and the same T0s and T1s of all planes */
+	uint32_t host_first, host_end, t0_first, t0_end, t1_first, t1_end;
+};
+struct share plan_share(const struct weft_topo_shape *shape, uint32_t i, uint32_t n);
+struct share plan_rank(const struct weft_sim_config *config); /* of this process */
+uint32_t plan_lanes(const struct weft_sim_config *config);    /* threads that find work */
 
 /* ---- mail.c ---- */
 
@@ -432,6 +442,57 @@ static inline const struct weft_frame *mail_frame(const struct lane *lane, uint3
 {
 	return lane->mail.frames[lane->mail.keys[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
 }
+
+/* Puts it into a box; at what is left of handle says when in the window or step of that slot. */
+void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
+	const struct weft_frame *frame, uint64_t handle);
+
+/* ---- ranks.c, parcel.c: a run by several processes ---- */
+
+struct tally { /* what a rank tells the others after each step */
+	uint64_t next, hops;
+	uint32_t done, failed, stop;
+	uint32_t n; /* parcels that come behind it */
+};
+
+struct parcel { /* a frame that crosses, and its packet; a pause has none */
+	struct weft_frame frame; /* low half of handle: windows or steps from now; next: node */
+	struct weft_pkt pkt;
+};
+
+struct links { /* to the other ranks */
+	struct weft_sim_ranks to;
+	uint16_t *rank_of; /* [switch] */
+	uint64_t *foreign; /* bits: nodes of other ranks */
+	uint32_t *counts;  /* [lane][rank]: parcels of this step */
+	uint8_t *room;     /* where letters are written */
+	uint64_t room_bytes;
+	struct weft_sim_letter *out, *in; /* [rank] */
+	struct tally others;              /* of the step that was run last, all together */
+};
+static inline uint32_t ranks_n(const struct weft_sim_ranks *ranks)
+{
+	return ranks ? ranks->n : 1;
+}
+static inline uint32_t ranks_own(const struct weft_sim_ranks *ranks)
+{
+	return ranks ? ranks->rank : 0;
+}
+/* What each rank tells all; in[ranks_own()] is what was given.  Who is gone has sent 0 bytes. */
+void ranks_tell(const struct weft_sim_ranks *ranks, const void *own, size_t bytes,
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX]);
+/* All are well, or none goes on: then error is that of the first that was not. */
+bool ranks_agree(
+	const struct weft_sim_ranks *ranks, bool is_good, char *error, size_t error_bytes);
+bool ranks_open(struct weft_sim *sim, uint64_t parcels_max); /* false: out of address space */
+/* All endpoints are open: what peers need to know of each other. */
+bool ranks_meet(struct weft_sim *sim, char *error, size_t error_bytes);
+bool owns_host(const struct weft_sim *sim, uint32_t host);
+/* All threads of the rank, after each step; there is a meeting before and behind it. */
+void parcels_count(struct lane *lane);
+void parcels_write(struct lane *lane);
+void parcels_exchange(struct weft_sim *sim, unsigned turn); /* by one of them */
+void parcels_read(struct lane *lane);
 
 /* ---- wheel.c ---- */
 

@@ -45,22 +45,9 @@ static uint32_t new_chunk(struct post *post)
 	return chunk;
 }
 
-void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
+static inline void put(struct post *post, uint32_t node,
+	const struct weft_frame *frame, uint64_t handle)
 {
-	const struct weft_sim *sim = lane->sim;
-	enum clock clock = mail_clock(sim, node);
-	const struct mailbox *box = &lane->mail_of[clock];
-	uint64_t ahead = at_ps - box->start_ps, window_ps = sim->clock_ps[clock], windows = 1;
-
-	WEFT_ASSERT(ahead >= window_ps);
-	ahead -= window_ps;
-	if (ahead >= window_ps) {
-		windows = ahead < 2 * window_ps ? 2 : 1 + ahead / window_ps;
-		ahead -= (windows - 1) * window_ps;
-	}
-	WEFT_ASSERT(windows < sim->rings[clock]);
-	uint64_t slot = box->slot + windows;
-	struct post *post = &box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]];
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
 	struct box *b = &post->boxes[node];
 
@@ -78,8 +65,34 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 
 	__builtin_prefetch(to + 3, 1);
 	*to = *frame;
-	to->handle = (uint32_t)frame->handle | ahead << 32;
+	to->handle = handle;
 	b->last++;
+}
+
+void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
+	const struct weft_frame *frame, uint64_t handle)
+{
+	put(&lane->mail_of[clock].posts[slot], node, frame, handle);
+}
+
+void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
+{
+	const struct weft_sim *sim = lane->sim;
+	enum clock clock = mail_clock(sim, node);
+	const struct mailbox *box = &lane->mail_of[clock];
+	uint64_t ahead = at_ps - box->start_ps, window_ps = sim->clock_ps[clock], windows = 1;
+
+	WEFT_ASSERT(ahead >= window_ps);
+	ahead -= window_ps;
+	if (ahead >= window_ps) {
+		windows = ahead < 2 * window_ps ? 2 : 1 + ahead / window_ps;
+		ahead -= (windows - 1) * window_ps;
+	}
+	WEFT_ASSERT(windows < sim->rings[clock]);
+	uint64_t slot = box->slot + windows;
+
+	put(&box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]], node, frame,
+		(uint32_t)frame->handle | ahead << 32);
 	lane->packet_hops++;
 }
 

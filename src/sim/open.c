@@ -92,6 +92,22 @@ static bool take_mail(
 	return true;
 }
 
+/* Lanes of all ranks are numbered through. */
+static void own_nodes(struct lane *lane)
+{
+	const struct weft_sim *sim = lane->sim;
+	uint32_t first = ranks_own(sim->config.ranks) * sim->n_lanes;
+	struct share own = plan_share(&sim->shape, first + lane->index,
+		ranks_n(sim->config.ranks) * sim->n_lanes);
+
+	lane->host_first = own.host_first;
+	lane->host_end = own.host_end;
+	lane->t0_first = own.t0_first;
+	lane->t0_end = own.t0_end;
+	lane->t1_first = own.t1_first;
+	lane->t1_end = own.t1_end;
+}
+
 static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan *plan)
 {
 	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u);
@@ -115,7 +131,7 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	weft_frame_pool_init(&lane->pool, frames, plan->packets);
 	wheel_init(&lane->wheel, lists);
 	weft_hist_init(&lane->messages);
-	plan_lane(lane, &sim->shape, sim->n_lanes);
+	own_nodes(lane);
 	return true;
 }
 
@@ -330,8 +346,6 @@ static void open_host(struct lane *lane, uint32_t index)
 	const struct wiring *w = &sim->wiring;
 	struct weft_config config;
 
-	host->t0 = (uint16_t)(index / sim->shape.hosts_per_t0);
-	host->downlink = (uint16_t)(index % sim->shape.hosts_per_t0);
 	host->ports_up = (uint16_t)((UINT64_C(1) << sim->shape.planes) - 1);
 	host->wake_ps = host->wheel_window = WEFT_NEVER;
 	host->listens = w->of_host[index].listens;
@@ -415,11 +429,17 @@ static void connect_own(struct lane *lane)
 	}
 }
 
-static void place_blocks(struct weft_sim *sim)
+/* Where each is, own or not; and memory for own ones. */
+static void place_hosts(struct weft_sim *sim)
 {
+	struct share own = plan_rank(&sim->config);
 	uint64_t at = 0;
 
 	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
+		sim->hosts[host].t0 = (uint16_t)(host / sim->shape.hosts_per_t0);
+		sim->hosts[host].downlink = (uint16_t)(host % sim->shape.hosts_per_t0);
+		if (host < own.host_first || host >= own.host_end)
+			continue;
 		sim->block_of[host] = at;
 		at += plan_block(&sim->config, host, &sim->wiring.of_host[host]);
 	}
@@ -444,10 +464,67 @@ static void fill_profiles(struct weft_sim *sim)
 static bool take_all(struct weft_sim *sim, const struct plan *plan, uint32_t n_actions)
 {
 	return take_nodes(sim, plan) && take_flows(sim, n_actions) && take_switches(sim) &&
-	       take_lanes(sim, plan);
+	       take_lanes(sim, plan) && ranks_open(sim, plan->packets);
 }
 
-int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
+static void set_times(struct weft_sim *sim, const struct plan *plan)
+{
+	sim->window_ps = plan->window_ps;
+	sim->windows = plan->windows;
+	sim->clock_ps[CLOCK_WINDOW] = plan->window_ps;
+	sim->clock_ps[CLOCK_STEP] = plan->window_ps * plan->windows;
+	sim->rings[CLOCK_WINDOW] = plan->rings[CLOCK_WINDOW];
+	sim->rings[CLOCK_STEP] = plan->rings[CLOCK_STEP];
+}
+
+static void start_lanes(struct weft_sim *sim)
+{
+	sim->window = WEFT_SIM_START_PS / sim->window_ps / sim->windows * sim->windows;
+	for (uint32_t i = 0; i < sim->n_lanes; i++) {
+		struct lane *lane = &sim->lanes[i];
+
+		lane->window = lane->wheel.window = sim->window;
+		mail_time(lane, sim->window, true);
+		lane->end_ps = lane->step_end_ps = lane->start_ps;
+	}
+}
+
+/* Everything but endpoints and switches: what this process can do without the others. */
+static bool lay_out(struct weft_sim *sim, const struct plan *plan,
+	const struct weft_sim_flow flows[], const struct weft_sim_fault faults[], uint32_t n_faults,
+	char *error, size_t error_bytes)
+{
+	const struct weft_sim_config *config = &sim->config;
+
+	sim->n_lanes = plan_lanes(config);
+	for (uint32_t i = 0; i < sim->n_flows; i++)
+		sim->n_waits += flows[i].n_after;
+	set_times(sim, plan);
+	sim->first_t1 = sim->shape.hosts + sim->shape.planes * sim->shape.t0s;
+	sim->ports_max = plan->ports_max;
+	sim->switch_bytes[0] = plan->switch_bytes[0];
+	sim->switch_bytes[1] = plan->switch_bytes[1];
+	if (!take_all(sim, plan, fault_count(config->topo, faults, n_faults)))
+		return plan_fail(error, error_bytes, "out of address space");
+	if (sim->n_flows)
+		memcpy(sim->flows, flows, sim->n_flows * sizeof(*flows));
+	if (config->n_edges)
+		memcpy(sim->edges, config->edges, config->n_edges * sizeof(*config->edges));
+	sim->config.edges = sim->edges;
+	sim->is_lossless = config->discipline == WEFT_DISCIPLINE_LOSSLESS;
+	fill_profiles(sim);
+	lay_cables(sim);
+	if (!fault_expand(sim, faults, n_faults, error, error_bytes) ||
+		(sim->guests && !routes_make(sim, error, error_bytes)))
+		return false;
+	collect_sids(sim);
+	place_hosts(sim);
+	flow_sort(sim);
+	start_lanes(sim);
+	return true;
+}
+
+static bool prepare(struct weft_sim **out, const struct weft_sim_config *config,
 	const struct weft_sim_flow flows[], uint32_t n, const struct weft_sim_fault faults[],
 	uint32_t n_faults, char *error, size_t error_bytes)
 {
@@ -461,61 +538,39 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 		rates[1] = WEFT_MAX(rates[1], faults[i].value);
 	}
 	if (!plan_make(config, flows, n, rates, &plan, error, error_bytes))
-		return -1;
+		return false;
 	struct weft_sim *sim = memory_reserve(sizeof(*sim));
 
 	if (!sim) {
 		wiring_drop(&plan.wiring);
-		(void)plan_fail(error, error_bytes, "out of memory");
-		return -1;
+		return plan_fail(error, error_bytes, "out of memory");
 	}
+	*out = sim;
 	sim->config = *config;
 	sim->wiring = plan.wiring;
 	sim->shape = *weft_topo_shape(config->topo);
-	sim->n_lanes = WEFT_MIN(config->threads, sim->shape.t0s);
 	sim->n_flows = n;
-	for (uint32_t i = 0; i < n; i++)
-		sim->n_waits += flows[i].n_after;
-	sim->window_ps = plan.window_ps;
-	sim->windows = plan.windows;
-	sim->clock_ps[CLOCK_WINDOW] = plan.window_ps;
-	sim->clock_ps[CLOCK_STEP] = plan.window_ps * plan.windows;
-	sim->rings[CLOCK_WINDOW] = plan.rings[CLOCK_WINDOW];
-	sim->rings[CLOCK_STEP] = plan.rings[CLOCK_STEP];
-	sim->first_t1 = sim->shape.hosts + sim->shape.planes * sim->shape.t0s;
-	sim->ports_max = plan.ports_max;
-	sim->switch_bytes[0] = plan.switch_bytes[0];
-	sim->switch_bytes[1] = plan.switch_bytes[1];
-	if (!take_all(sim, &plan, fault_count(config->topo, faults, n_faults))) {
-		(void)plan_fail(error, error_bytes, "out of address space");
-		weft_sim_close(sim);
-		return -1;
-	}
-	if (n)
-		memcpy(sim->flows, flows, n * sizeof(*flows));
-	if (config->n_edges)
-		memcpy(sim->edges, config->edges, config->n_edges * sizeof(*config->edges));
-	sim->config.edges = sim->edges;
-	sim->is_lossless = config->discipline == WEFT_DISCIPLINE_LOSSLESS;
-	fill_profiles(sim);
-	lay_cables(sim);
-	if (!fault_expand(sim, faults, n_faults, error, error_bytes) ||
-		(sim->guests && !routes_make(sim, error, error_bytes))) {
-		weft_sim_close(sim);
-		return -1;
-	}
-	collect_sids(sim);
-	flow_sort(sim);
-	place_blocks(sim);
-	sim->window = WEFT_SIM_START_PS / sim->window_ps / sim->windows * sim->windows;
-	for (uint32_t i = 0; i < sim->n_lanes; i++) {
-		struct lane *lane = &sim->lanes[i];
+	return lay_out(sim, &plan, flows, faults, n_faults, error, error_bytes);
+}
 
-		lane->window = lane->wheel.window = sim->window;
-		mail_time(lane, sim->window, true);
-		lane->end_ps = lane->step_end_ps = lane->start_ps;
+int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
+	const struct weft_sim_flow flows[], uint32_t n, const struct weft_sim_fault faults[],
+	uint32_t n_faults, char *error, size_t error_bytes)
+{
+	struct weft_sim *sim = NULL;
+	bool is_good =
+		prepare(&sim, config, flows, n, faults, n_faults, error, error_bytes);
+
+	if (!ranks_agree(config->ranks, is_good, error, error_bytes)) {
+		weft_sim_close(sim);
+		return -1;
 	}
 	lanes_run(sim, open_own);
+	is_good = ranks_meet(sim, error, error_bytes);
+	if (!ranks_agree(config->ranks, is_good, error, error_bytes)) {
+		weft_sim_close(sim);
+		return -1;
+	}
 	lanes_run(sim, connect_own);
 	*out = sim;
 	return 0;

@@ -261,6 +261,10 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 	if (c->threads < 1 || c->threads > WEFT_SIM_THREADS_MAX)
 		return plan_fail(error, error_bytes, "threads: %u, allowed is 1 to %u",
 			(unsigned)c->threads, WEFT_SIM_THREADS_MAX);
+	if (c->ranks && (c->ranks->n > s->t0s || c->ranks->rank >= c->ranks->n))
+		return plan_fail(error, error_bytes,
+			"ranks: %u, allowed is 1 to %u: each needs a T0 of every plane",
+			(unsigned)c->ranks->n, (unsigned)s->t0s);
 	if (c->paths < s->planes || c->paths > 512)
 		return plan_fail(error, error_bytes, "paths: %u, allowed is %u (planes) to 512",
 			(unsigned)c->paths, (unsigned)s->planes);
@@ -288,19 +292,23 @@ size_t plan_block(
 	return weft_endpoint_size(&endpoint);
 }
 
-/* What the endpoints of this wiring take. */
+/* What this rank's endpoints take; and what may be in flight: of all, and of this rank. */
 static void plan_endpoints(
-	const struct weft_sim_config *config, struct plan *plan, uint64_t *in_flight)
+	const struct weft_sim_config *config, struct plan *plan, uint64_t in_flight[2])
 {
 	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
+	struct share own = plan_rank(config);
 
 	for (uint32_t host = 0; host < hosts; host++) {
 		struct weft_config endpoint;
 
 		plan_host(config, host, &plan->wiring.of_host[host], &endpoint);
+		in_flight[0] += endpoint.inflight_pkts;
+		if (host < own.host_first || host >= own.host_end)
+			continue;
+		in_flight[1] += endpoint.inflight_pkts;
 		plan->memory.endpoints +=
 			plan_block(config, host, &plan->wiring.of_host[host]);
-		*in_flight += endpoint.inflight_pkts;
 	}
 }
 
@@ -316,15 +324,15 @@ static uint64_t switch_bytes(const struct weft_sim_config *config, uint32_t node
 	return weft_switch_size(&c);
 }
 
-static void plan_memory(
-	const struct weft_sim_config *config, uint32_t n, uint64_t in_flight, struct plan *plan)
+static void plan_memory(const struct weft_sim_config *config, uint32_t n,
+	const uint64_t in_flight[2], struct plan *plan)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
 	uint64_t t0s = (uint64_t)s->planes * s->t0s, t1s = (uint64_t)s->planes * s->t1s;
 	uint64_t ports = t0s * (s->hosts_per_t0 + s->uplinks) + t1s * s->t0s * s->parallel;
 	struct weft_sim_memory *m = &plan->memory;
 	/* Beyond what may be in flight come repeats, answers and probes. */
-	uint64_t packets = 4 * in_flight + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
+	uint64_t packets = 4 * in_flight[0] + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
 
 	if (config->rival.kind) {
 		/* No window bounds what RoCE has under way: queues and cables do. */
@@ -337,7 +345,11 @@ static void plan_memory(
 		plan->packets / CHUNK_FRAMES + (uint64_t)s->nodes, UINT64_C(0xfffffff));
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
-	m->switches = t0s * plan->switch_bytes[0] + t1s * plan->switch_bytes[1] +
+	struct share own = plan_rank(config);
+
+	m->rank = ranks_own(config->ranks);
+	m->switches = (uint64_t)s->planes * (own.t0_end - own.t0_first) * plan->switch_bytes[0] +
+		      (uint64_t)s->planes * (own.t1_end - own.t1_first) * plan->switch_bytes[1] +
 		      ports * (sizeof(struct cable) + sizeof(uint64_t) + 1) +
 		      (t0s + t1s) * sizeof(struct switch_node);
 	m->tables =
@@ -346,23 +358,23 @@ static void plan_memory(
 		(uint64_t)config->n_edges * (sizeof(struct weft_sim_edge) + sizeof(struct waits)) +
 		(uint64_t)plan->wiring.n_conns *
 			(sizeof(struct conn) + 2 * (sizeof(struct flow_end) + 4)) +
-		(uint64_t)config->threads * plan->rings[CLOCK_WINDOW] * s->nodes *
+		(uint64_t)plan_lanes(config) * plan->rings[CLOCK_WINDOW] * s->nodes *
 			(sizeof(struct box) + 1);
 	/* What usually exists at a time: bandwidth x delay, where congestion control allows half as
 	 * much again; a chunk in two is half empty.
 	 */
-	uint64_t usual = in_flight * 2 / 3;
+	uint64_t usual = in_flight[1] * 2 / 3;
 
 	m->packets = usual * (sizeof(struct weft_pkt) + sizeof(struct weft_frame) / 4);
 	m->mail = usual * sizeof(struct chunk) / CHUNK_FRAMES +
-		  2 * (uint64_t)s->nodes * sizeof(struct chunk) / 2;
+		  2 * (uint64_t)s->nodes / ranks_n(config->ranks) * sizeof(struct chunk) / 2;
 	m->total = m->endpoints + m->switches + m->packets + m->mail + m->tables;
 }
 
 bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow flows[], uint32_t n,
 	const uint64_t rates[2], struct plan *plan, char *error, size_t error_bytes)
 {
-	uint64_t in_flight = 0;
+	uint64_t in_flight[2] = { 0 };
 
 	*plan = (struct plan){ 0 };
 	if (!judge(config, error, error_bytes) ||
@@ -372,24 +384,37 @@ bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow 
 	if (!wiring_make(
 		    &plan->wiring, flows, n, config->edges, weft_topo_shape(config->topo)->hosts))
 		return plan_fail(error, error_bytes, "out of memory");
-	plan_endpoints(config, plan, &in_flight);
+	plan_endpoints(config, plan, in_flight);
 	plan_memory(config, n, in_flight, plan);
 	return true;
 }
 
 /* Hosts go with the T0s above them, in all planes; T1s are dealt out evenly. */
-void plan_lane(struct lane *lane, const struct weft_topo_shape *shape, uint32_t lanes)
+struct share plan_share(const struct weft_topo_shape *s, uint32_t index, uint32_t n)
 {
-	uint64_t i = lane->index;
+	uint64_t i = index;
+	struct share share = { .t0_first = (uint32_t)(i * s->t0s / n),
+		.t0_end = (uint32_t)((i + 1) * s->t0s / n),
+		.t1_first = (uint32_t)(i * s->t1s / n),
+		.t1_end = (uint32_t)((i + 1) * s->t1s / n) };
 
-	lane->t0_first = (uint32_t)(i * shape->t0s / lanes);
-	lane->t0_end = (uint32_t)((i + 1) * shape->t0s / lanes);
-	lane->t1_first = (uint32_t)(i * shape->t1s / lanes);
-	lane->t1_end = (uint32_t)((i + 1) * shape->t1s / lanes);
-	lane->host_first = WEFT_MIN(lane->t0_first * shape->hosts_per_t0, shape->hosts);
-	lane->host_end = WEFT_MIN(lane->t0_end * shape->hosts_per_t0, shape->hosts);
-	if (i + 1 == lanes)
-		lane->host_end = shape->hosts;
+	share.host_first = WEFT_MIN(share.t0_first * s->hosts_per_t0, s->hosts);
+	share.host_end = WEFT_MIN(share.t0_end * s->hosts_per_t0, s->hosts);
+	if (index + 1 == n)
+		share.host_end = s->hosts;
+	return share;
+}
+
+struct share plan_rank(const struct weft_sim_config *config)
+{
+	return plan_share(weft_topo_shape(config->topo), ranks_own(config->ranks),
+		ranks_n(config->ranks));
+}
+
+uint32_t plan_lanes(const struct weft_sim_config *config)
+{
+	return WEFT_MIN(
+		config->threads, weft_topo_shape(config->topo)->t0s / ranks_n(config->ranks));
 }
 
 void weft_sim_config_default(struct weft_sim_config *config)
@@ -404,15 +429,34 @@ void weft_sim_config_default(struct weft_sim_config *config)
 		.bgp_converge_ps = UINT64_C(1000000000000) };
 }
 
+static double left_bytes(const struct weft_sim_memory *m)
+{
+	return (double)m->available - (double)m->total;
+}
+
 int weft_sim_estimate(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
 	uint32_t n, struct weft_sim_memory *memory, char *error, size_t error_bytes)
 {
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
 	struct plan plan;
+	bool is_good = plan_make(
+		config, flows, n, (uint64_t[]){ UINT64_MAX, 0 }, &plan, error, error_bytes);
 
-	if (!plan_make(config, flows, n, (uint64_t[]){ UINT64_MAX, 0 }, &plan, error, error_bytes))
-		return -1;
 	wiring_drop(&plan.wiring);
+	if (!ranks_agree(config->ranks, is_good, error, error_bytes))
+		return -1;
 	*memory = plan.memory;
 	memory->available = memory_available();
+	if (config->ranks && memory->available != UINT64_MAX)
+		memory->available /= WEFT_MAX(config->ranks->here, 1u);
+	struct weft_sim_memory own = *memory;
+
+	ranks_tell(config->ranks, &own, sizeof(own), in);
+	for (uint32_t i = 0; i < ranks_n(config->ranks); i++) {
+		const struct weft_sim_memory *m = in[i].at;
+
+		if (in[i].bytes == sizeof(own) && (!i || left_bytes(m) < left_bytes(memory)))
+			*memory = *m;
+	}
 	return 0;
 }

@@ -2,9 +2,9 @@
 /*
  * result - what came of it.
  *
- * Everything is kept where it happens and added up when somebody asks.  The digest goes host by
- * host, each with its deliveries in their order, so that neither lanes nor the order in which nodes
- * were run can show in it.
+ * Everything is kept where it happens, on its rank too, and added up when somebody asks.  The
+ * digest goes host by host, each with its deliveries in their order, so that neither lanes nor
+ * ranks nor the order in which nodes were run can show in it.
  */
 #include "local.h"
 
@@ -28,9 +28,18 @@ void weft_sim_flow_times(const struct weft_sim *sim, uint32_t flow, struct weft_
 
 void weft_sim_messages(const struct weft_sim *sim, struct weft_hist *hist)
 {
-	weft_hist_init(hist);
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	struct weft_hist own;
+
+	weft_hist_init(&own);
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		weft_hist_merge(hist, &sim->lanes[i].messages);
+		weft_hist_merge(&own, &sim->lanes[i].messages);
+	ranks_tell(sim->config.ranks, &own, sizeof(own), in);
+	weft_hist_init(hist);
+	for (uint32_t i = 0; i < ranks_n(sim->config.ranks); i++) {
+		if (in[i].bytes == sizeof(own))
+			weft_hist_merge(hist, in[i].at);
+	}
 }
 
 uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host)
@@ -39,38 +48,70 @@ uint64_t weft_sim_host_digest(const struct weft_sim *sim, uint32_t host)
 	return sim->hosts[host].digest;
 }
 
+/* Each rank goes on from where the one before it has ended, as if all hosts were here. */
+static uint64_t digest_of(const struct weft_sim *sim)
+{
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	const struct weft_sim_ranks *ranks = sim->config.ranks;
+	struct share own = plan_rank(&sim->config);
+	uint64_t digest = 0;
+
+	for (uint32_t rank = 0; rank < ranks_n(ranks); rank++) {
+		for (uint32_t host = own.host_first; host < own.host_end; host++) {
+			if (rank == ranks_own(ranks))
+				digest = (digest ^ sim->hosts[host].digest) *
+					 UINT64_C(0xbf58476d1ce4e5b9);
+		}
+		ranks_tell(ranks, &digest, sizeof(digest), in);
+		if (in[rank].bytes == sizeof(digest))
+			digest = *(const uint64_t *)in[rank].at;
+	}
+	return digest;
+}
+
 void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 {
-	*totals = (struct weft_sim_totals){ .windows = sim->turns };
+	enum { HOPS, LOST, CORRUPT, DONE, FAILED, PACKETS, TRIMMED, MARKED, SUMS };
+	uint64_t sums[SUMS] = { [PACKETS] = sim->slab.fresh };
+
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
 		const struct lane *lane = &sim->lanes[i];
 
-		totals->packet_hops += lane->packet_hops;
-		totals->lost += lane->lost;
-		totals->corrupt += lane->corrupt;
-		totals->flows_done += lane->flows_done;
-		totals->flows_failed += lane->flows_failed;
+		sums[HOPS] += lane->packet_hops;
+		sums[LOST] += lane->lost;
+		sums[CORRUPT] += lane->corrupt;
+		sums[DONE] += lane->flows_done;
+		sums[FAILED] += lane->flows_failed;
 	}
-	totals->now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS;
-	totals->packets_max = sim->slab.fresh;
 	for (uint32_t i = 0; i < sim->shape.nodes - sim->shape.hosts; i++) {
-		const struct weft_port_counters *c =
-			weft_switch_port_counters(sim->switches[i].sw, 0);
+		const struct weft_switch *sw = sim->switches[i].sw;
 
-		totals->trimmed += c->trimmed;
-		totals->marked += c->ecn_marked;
+		if (!sw)
+			continue;
+		sums[TRIMMED] += weft_switch_port_counters(sw, 0)->trimmed;
+		sums[MARKED] += weft_switch_port_counters(sw, 0)->ecn_marked;
 	}
-	for (uint32_t host = 0; host < sim->shape.hosts; host++)
-		totals->digest =
-			(totals->digest ^ sim->hosts[host].digest) * UINT64_C(0xbf58476d1ce4e5b9);
+	weft_sim_sum(sim, sums, SUMS);
+	*totals = (struct weft_sim_totals){ .windows = sim->turns,
+		.now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS,
+		.packet_hops = sums[HOPS],
+		.lost = sums[LOST],
+		.trimmed = sums[TRIMMED],
+		.marked = sums[MARKED],
+		.corrupt = sums[CORRUPT],
+		.flows_done = (uint32_t)sums[DONE],
+		.flows_failed = (uint32_t)sums[FAILED],
+		.digest = digest_of(sim),
+		.packets_max = sums[PACKETS] };
 }
 
 void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 {
+	struct share own = plan_rank(&sim->config);
 	uint64_t *to = (uint64_t *)sum;
 
 	*sum = (struct weft_counters){ 0 };
-	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
+	for (uint32_t host = own.host_first; host < own.host_end; host++) {
 		const struct weft_counters *c = sim->guests ? guest_counters(sim, host)
 							    : weft_stats(sim->hosts[host].ep);
 		const uint64_t *from = (const uint64_t *)c;
@@ -78,13 +119,100 @@ void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
 			to[i] += from[i];
 	}
+	weft_sim_sum(sim, to, sizeof(*sum) / sizeof(*to));
 }
 
 void weft_sim_check(const struct weft_sim *sim)
 {
-	for (uint32_t host = 0; host < sim->shape.hosts; host++)
+	struct share own = plan_rank(&sim->config);
+
+	for (uint32_t host = own.host_first; host < own.host_end; host++)
 		sim->guests ? weft_rival_check(sim->guests[host].rival)
 			    : weft_check(sim->hosts[host].ep);
-	for (uint32_t i = 0; i < sim->shape.nodes - sim->shape.hosts; i++)
-		weft_switch_check(sim->switches[i].sw);
+	for (uint32_t i = 0; i < sim->shape.nodes - sim->shape.hosts; i++) {
+		if (sim->switches[i].sw)
+			weft_switch_check(sim->switches[i].sw);
+	}
+}
+
+/* ---- what each rank knows of its own ---- */
+
+enum { SENT, ARRIVED };
+struct news { /* of a flow, by the rank of its source or of its destination */
+	uint32_t flow, what;
+	uint64_t times_ps[2];
+};
+
+static uint64_t own_news(const struct weft_sim *sim, struct news *to)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < sim->n_flows; i++) {
+		const struct flow_state *s = &sim->flow_states[i];
+
+		if ((s->started_ps || s->done_ps) && owns_host(sim, sim->flows[i].src))
+			to[n++] = (struct news){ i, SENT, { s->started_ps, s->done_ps } };
+		if (s->arrived_ps && owns_host(sim, sim->flows[i].dst))
+			to[n++] = (struct news){ i, ARRIVED, { s->arrived_ps } };
+	}
+	return n;
+}
+
+static void take_news(struct weft_sim *sim, const struct weft_sim_letter *letter)
+{
+	const struct news *news = letter->at;
+
+	for (uint64_t i = 0; i < letter->bytes / sizeof(*news); i++) {
+		WEFT_ASSERT(news[i].flow < sim->n_flows);
+		struct flow_state *s = &sim->flow_states[news[i].flow];
+
+		if (news[i].what == ARRIVED) {
+			s->arrived_ps = news[i].times_ps[0];
+			continue;
+		}
+		s->started_ps = news[i].times_ps[0];
+		s->done_ps = news[i].times_ps[1];
+	}
+}
+
+static void gather_digests(struct weft_sim *sim)
+{
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	const struct weft_sim_ranks *ranks = sim->config.ranks;
+	struct share own = plan_rank(&sim->config);
+	uint64_t bytes = (uint64_t)sim->shape.hosts * sizeof(uint64_t);
+	uint64_t *list = memory_reserve(bytes);
+
+	WEFT_ASSERT(list);
+	for (uint32_t host = own.host_first; host < own.host_end; host++)
+		list[host - own.host_first] = sim->hosts[host].digest;
+	ranks_tell(ranks, list, (own.host_end - own.host_first) * sizeof(*list), in);
+	for (uint32_t rank = 0; rank < ranks->n; rank++) {
+		struct share theirs = plan_share(&sim->shape, rank, ranks->n);
+		const uint64_t *digests = in[rank].at;
+
+		for (uint32_t i = 0; i < in[rank].bytes / sizeof(*digests); i++)
+			sim->hosts[theirs.host_first + i].digest = digests[i];
+	}
+	memory_release(list, bytes);
+}
+
+void weft_sim_gather(struct weft_sim *sim)
+{
+	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX];
+	const struct weft_sim_ranks *ranks = sim->config.ranks;
+
+	if (!sim->links)
+		return;
+	uint64_t bytes = 2 * (uint64_t)sim->n_flows * sizeof(struct news);
+	struct news *list = memory_reserve(bytes);
+
+	WEFT_ASSERT(list);
+	ranks_tell(ranks, list, own_news(sim, list) * sizeof(*list), in);
+	for (uint32_t rank = 0; rank < ranks->n; rank++) {
+		if (rank != ranks->rank)
+			take_news(sim, &in[rank]);
+	}
+	memory_release(list, bytes);
+	gather_digests(sim);
 }

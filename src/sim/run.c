@@ -226,6 +226,11 @@ static void tell(struct weft_sim *sim, unsigned turn)
 	struct weft_sim_totals so_far = { .now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS,
 		.windows = sim->turns };
 
+	if (sim->links) {
+		so_far.packet_hops = sim->links->others.hops;
+		so_far.flows_done = sim->links->others.done;
+		so_far.flows_failed = sim->links->others.failed;
+	}
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
 		so_far.packet_hops += sim->lanes[i].hops[turn];
 		so_far.flows_done += sim->lanes[i].done[turn];
@@ -256,14 +261,33 @@ static uint64_t settle_on(const struct weft_sim *sim, uint64_t window, uint64_t 
 	return next;
 }
 
+/* All lanes of all ranks have run the step, and know of each other. */
+static void meet(struct lane *lane, unsigned turn)
+{
+	struct weft_sim *sim = lane->sim;
+
+	if (sim->links)
+		parcels_count(lane);
+	(void)pthread_barrier_wait(&sim->barrier);
+	if (!sim->links)
+		return;
+	parcels_write(lane);
+	(void)pthread_barrier_wait(&sim->barrier);
+	if (!lane->index)
+		parcels_exchange(sim, turn);
+	(void)pthread_barrier_wait(&sim->barrier);
+	parcels_read(lane);
+	(void)pthread_barrier_wait(&sim->barrier);
+}
+
 static void run_lane(struct lane *lane)
 {
 	struct weft_sim *sim = lane->sim;
+	const struct tally none = { .next = WEFT_NEVER };
+	const struct tally *others = sim->links ? &sim->links->others : &none;
 	uint64_t turns = 0;
 
 	for (uint64_t window = sim->window;;) {
-		uint64_t next = WEFT_NEVER;
-		uint32_t done = 0;
 		unsigned turn = turns++ & 1;
 
 		run_step(lane, window);
@@ -271,8 +295,11 @@ static void run_lane(struct lane *lane)
 		lane->done[turn] = lane->flows_done;
 		lane->failed[turn] = lane->flows_failed;
 		lane->hops[turn] = lane->packet_hops;
-		(void)pthread_barrier_wait(&sim->barrier);
+		meet(lane, turn);
 		mail_clear(lane);
+		uint64_t next = others->next;
+		uint32_t done = others->done + others->failed;
+
 		for (uint32_t i = 0; i < sim->n_lanes; i++) {
 			next = WEFT_MIN(next, sim->lanes[i].next[turn]);
 			done += sim->lanes[i].done[turn] + sim->lanes[i].failed[turn];
@@ -283,7 +310,7 @@ static void run_lane(struct lane *lane)
 			sim->turns++;
 			tell(sim, turn);
 		}
-		if (sim->stop[turn] || is_over(sim, done) || next == WEFT_NEVER ||
+		if (sim->stop[turn] || others->stop || is_over(sim, done) || next == WEFT_NEVER ||
 			next * sim->window_ps >= sim->until_ps)
 			break;
 		window = next;
@@ -326,10 +353,12 @@ void weft_sim_run(
 	sim->watch = watch;
 	sim->watch_arg = watch_arg;
 	sim->stop[0] = sim->stop[1] = false;
-	struct weft_sim_totals totals;
+	uint64_t done = 0;
 
-	weft_sim_totals(sim, &totals);
-	if (is_over(sim, totals.flows_done + totals.flows_failed) || sim->window == WEFT_NEVER ||
+	for (uint32_t i = 0; i < sim->n_lanes; i++)
+		done += sim->lanes[i].flows_done + sim->lanes[i].flows_failed;
+	weft_sim_sum(sim, &done, 1);
+	if (is_over(sim, (uint32_t)done) || sim->window == WEFT_NEVER ||
 		sim->window * sim->window_ps >= sim->until_ps)
 		return;
 	WEFT_ASSERT(!pthread_barrier_init(&sim->barrier, NULL, sim->n_lanes));

@@ -119,28 +119,53 @@ TEST(plan_make__refuses_links_that_differ_too_much)
 	small_close(&s);
 }
 
-TEST(plan_lane__owns_every_node_once)
+TEST(plan_share__owns_every_node_once)
 {
 	struct weft_topo_shape shape = {
 		.planes = 3, .t0s = 7, .t1s = 5, .hosts = 40, .hosts_per_t0 = 6
 	};
 
-	for (uint32_t lanes = 1; lanes <= 7; lanes++) {
+	for (uint32_t n = 1; n <= 7; n++) {
 		uint32_t host = 0, t0 = 0, t1 = 0;
 
-		for (uint32_t i = 0; i < lanes; i++) {
-			struct lane lane = { .index = i };
+		for (uint32_t i = 0; i < n; i++) {
+			struct share own = plan_share(&shape, i, n);
 
-			plan_lane(&lane, &shape, lanes);
-			CHECK_EQ(lane.host_first, host);
-			CHECK_EQ(lane.t0_first, t0);
-			CHECK_EQ(lane.t1_first, t1);
-			host = lane.host_end;
-			t0 = lane.t0_end;
-			t1 = lane.t1_end;
+			CHECK_EQ(own.host_first, host);
+			CHECK_EQ(own.t0_first, t0);
+			CHECK_EQ(own.t1_first, t1);
+			host = own.host_end;
+			t0 = own.t0_end;
+			t1 = own.t1_end;
 		}
 		CHECK_EQ(host, 40);
 		CHECK_EQ(t0, 7);
 		CHECK_EQ(t1, 5);
+	}
+}
+
+/* Lanes of a rank own together what the rank owns, however many they are. */
+TEST(plan_share__cuts_ranks_into_lanes)
+{
+	struct weft_topo_shape shape = {
+		.planes = 1, .t0s = 13, .t1s = 9, .hosts = 52, .hosts_per_t0 = 4
+	};
+
+	for (uint32_t ranks = 1; ranks <= 4; ranks++) {
+		for (uint32_t lanes = 1; lanes <= 3; lanes++) {
+			for (uint32_t rank = 0; rank < ranks; rank++) {
+				struct share own = plan_share(&shape, rank, ranks);
+				struct share first =
+					plan_share(&shape, rank * lanes, ranks * lanes);
+				struct share last = plan_share(
+					&shape, (rank + 1) * lanes - 1, ranks * lanes);
+
+				CHECK_EQ(first.host_first, own.host_first);
+				CHECK_EQ(first.t1_first, own.t1_first);
+				CHECK_EQ(last.host_end, own.host_end);
+				CHECK_EQ(last.t0_end, own.t0_end);
+				CHECK_EQ(last.t1_end, own.t1_end);
+			}
+		}
 	}
 }
