@@ -290,6 +290,13 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
 /* The controller's word about a path: GOOD allows, DENIED forbids, ASSUMED_BAD retires. */
 int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum weft_path_state to,
 		   uint64_t now);
+/*
+ * Another path in the place of one, perhaps in another plane; it begins as GOOD whatever the old
+ * one was.  What is in flight on the old one is waited for.  EINVAL: ev_new is in the set already,
+ * or no such port.
+ */
+int weft_path_replace(struct weft_endpoint *ep, uint32_t set, uint32_t ev_old, uint32_t ev_new,
+		      uint32_t port, uint64_t now);
 /* Own port changed (carrier, administrator): paths move at once, peers are told. */
 int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now);
 /* Change the window we promise from now on (dynamic MPR only); multiple of 128. */
@@ -316,15 +323,20 @@ uint32_t weft_recvq_count(const struct weft_endpoint *ep, uint32_t recvq);
 int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty);
 
 /*
- * Endpoint operations on behalf of a controller: probe one path, or announce ports again.
- * The answer, or its absence, comes out of weft_poll_probe().
+ * Endpoint operations on behalf of a controller, by one path: is it alive, or which ports of ours
+ * the peer is to send to (bit n: port n from 0).  The peer believes that until it is told again,
+ * which happens when a port of ours changes.  The answer, or its absence, comes out of
+ * weft_poll_probe().  ENOENT: no such set or path; EFULL: too many are under way.
  */
 struct weft_probe_done {
 	uint32_t set, ev, rtt_ns; /* rtt_ns 0: no answer in time */
 	uint32_t cookie;
+	uint8_t port;             /* where the answer came in */
 };
 int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t cookie,
 		    uint64_t now);
+int weft_post_port_status(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t mask,
+			  uint32_t cookie, uint64_t now);
 size_t weft_poll_probe(struct weft_endpoint *ep, struct weft_probe_done done[], size_t max);
 
 /* Eyes.  All counters only grow. */

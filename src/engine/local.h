@@ -280,6 +280,7 @@ struct request { /* an endpoint operation of ours that waits for its answer */
 	uint16_t id;
 	uint8_t op;
 	bool open, controller;
+	uint32_t mask; /* of a controller's port status */
 };
 
 struct region {
@@ -481,6 +482,7 @@ uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32
 			   uint16_t picks[], uint32_t n);
 uint32_t pathset_reply(struct weft_endpoint *ep, struct pathset *set, uint32_t port,
 		       uint32_t ports);
+void pathset_rehome(struct pathset *set, uint32_t path, uint32_t plane);
 void pathset_alive(struct pathset *set, uint32_t path);
 void pathset_not_alive(struct pathset *set, uint32_t path);
 bool pathset_has_port(const struct weft_endpoint *ep, const struct pathset *set, uint32_t ports);
@@ -521,6 +523,7 @@ bool probe_send(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool cont
 		uint32_t cookie, uint64_t now);
 void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now);
 void probe_on_response(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now);
+void probe_forget(struct weft_endpoint *ep, uint32_t set, uint32_t path); /* as if unanswered */
 void probe_tell_ports(struct weft_endpoint *ep, uint32_t set, uint64_t now);
 void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 

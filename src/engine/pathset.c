@@ -284,6 +284,39 @@ void pathset_leave(struct pathset *set, uint32_t index)
 	}
 }
 
+/*
+ * To another plane, where it is not in the rotation at first.  It takes its share along: one path
+ * less is wanted here, one more there.
+ */
+void pathset_rehome(struct pathset *set, uint32_t index, uint32_t to)
+{
+	uint32_t from = set->path[index].plane;
+	struct plane *old = &set->plane[from], *home = &set->plane[to];
+	bool spare = pathset_is_active(set, index) || old->active < old->target;
+
+	if (spare && (old->target > 1 || old->total == 1))
+		old->target--;
+	pathset_leave(set, index);
+	uint32_t last = old->first + old->total - 1u;
+
+	swap_places(set, place_of(set, index), last);
+	old->total--;
+	for (uint32_t at = last; from < to && at + 1 < (uint32_t)home->first + home->total; at++)
+		swap_places(set, at, at + 1);
+	for (uint32_t at = last; from > to && at > (uint32_t)home->first + home->total; at--)
+		swap_places(set, at, at - 1);
+	for (uint32_t p = from + 1; p <= to; p++)
+		set->plane[p].first--;
+	for (uint32_t p = to + 1; p <= from; p++)
+		set->plane[p].first++;
+	home->total++;
+	home->target++;
+	set->path[index].plane = (uint8_t)to;
+	set->planes_mask |= 1u << to;
+	if (!old->total)
+		set->planes_mask &= ~(1u << from);
+}
+
 /* The plane is given up as a whole: all its paths have to prove themselves again. */
 void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t p, uint64_t now)
 {

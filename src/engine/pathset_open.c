@@ -116,8 +116,10 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 	uint32_t active = attr->active ? attr->active : attr->n;
 
 	set->own_empty = UINT32_MAX; /* until paths are put in; planes without any stay empty */
-	for (uint32_t i = 0; i < set->paths; i++)
-		set->plane[set->path[i].plane].target = (uint16_t)WEFT_DIV_UP(active, planes);
+	for (uint32_t p = 0; p < ep->config.ports; p++)
+		if (set->plane[p].total)
+			set->plane[p].target = attr->active ? (uint16_t)WEFT_DIV_UP(active, planes) :
+							      set->plane[p].total;
 	for (uint32_t i = 0; i < set->paths; i++) {
 		path_step(ep, index, i, PATH_SET, ep->now);
 		pathset_return(set, i);
@@ -182,6 +184,38 @@ int weft_path_mark(struct weft_endpoint *ep, uint32_t index, uint32_t ev, enum w
 	default:
 		return WEFT_EINVAL;
 	}
+}
+
+int weft_path_replace(struct weft_endpoint *ep, uint32_t index, uint32_t ev_old, uint32_t ev_new,
+		      uint32_t port, uint64_t now)
+{
+	struct pathset *set = find_set(ep, index);
+	uint32_t n = set ? pathset_find(set, ev_old) : PATH_NONE;
+
+	if (n == PATH_NONE)
+		return WEFT_ENOENT;
+	if (port >= ep->config.ports ||
+	    (ev_new != ev_old && pathset_find(set, ev_new) != PATH_NONE))
+		return WEFT_EINVAL;
+	struct path *path = &set->path[n];
+
+	ep->now = WEFT_MAX(ep->now, now);
+	probe_forget(ep, index, n);
+	if (path->plane != port)
+		pathset_rehome(set, n, port);
+	pathset_not_alive(set, n);
+	/* What counts transmissions goes on: packets are in flight that are known by it. */
+	path->ev = ev_new;
+	path->rtt_ns = 0;
+	path->losses = 0;
+	path->probing = false;
+	path->state = WEFT_PATH_EMPTY;
+	set->past[n] = (struct path_past){ .changed_ns = ep->now };
+	path_step(ep, index, n, PATH_SET, ep->now);
+	if (!pathset_is_active(set, n))
+		path_allowed(ep, index, n, ep->now);
+	probe_arm(ep, index, ep->now);
+	return 0;
 }
 
 int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now)

@@ -225,12 +225,16 @@ void probe_on_timer(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 	probe_arm(ep, index, now);
 }
 
-static void report(struct weft_endpoint *ep, const struct request *request, uint32_t rtt_ns)
+static void report(struct weft_endpoint *ep, const struct request *request, uint8_t port,
+		   uint32_t rtt_ns)
 {
 	struct weft_probe_done *slot;
 
 	if (!request->controller)
 		return;
+	if (request->op == WEFT_EP_PORT_STATUS)
+		event_note(ep, WEFT_EV_PORT_STATUS, 0, request->set, request->mask, rtt_ns != 0,
+			   rtt_ns);
 	if (ep->probe_done_tail - ep->probe_done_head == PROBE_DONE)
 		ep->probe_done_head++; /* the oldest goes: nobody polls */
 	slot = &ep->probe_done[ep->probe_done_tail++ % PROBE_DONE];
@@ -238,6 +242,7 @@ static void report(struct weft_endpoint *ep, const struct request *request, uint
 	slot->ev = ep->sets[request->set].path[request->path].ev;
 	slot->rtt_ns = rtt_ns;
 	slot->cookie = request->cookie;
+	slot->port = port;
 }
 
 /* A probe stayed without an answer. */
@@ -247,7 +252,7 @@ static void on_lost(struct weft_endpoint *ep, const struct request *request, uin
 	struct path_past *past = &ep->sets[request->set].past[request->path];
 
 	event_note(ep, WEFT_EV_EV_PROBE, 0, request->set, path->ev, 0, 0);
-	report(ep, request, 0);
+	report(ep, request, path->plane, 0);
 	path->probing = false;
 	past->proof_have = 0;
 	if (path->state == WEFT_PATH_ASSUMED_BAD) {
@@ -276,11 +281,25 @@ void probe_requests_timer(struct weft_endpoint *ep, uint64_t now)
 			return;
 		}
 		ep->request_head++;
-		if (request->open && request->op == WEFT_EP_EV_PROBE) {
-			request->open = false;
-			on_lost(ep, request, now);
-		}
+		if (!request->open)
+			continue;
 		request->open = false;
+		if (request->op == WEFT_EP_EV_PROBE)
+			on_lost(ep, request, now);
+		else
+			report(ep, request, 0, 0);
+	}
+}
+
+void probe_forget(struct weft_endpoint *ep, uint32_t set, uint32_t path)
+{
+	for (uint16_t id = ep->request_head; id != ep->request_tail; id++) {
+		struct request *request = &ep->requests[id % REQUESTS];
+
+		if (!request->open || request->set != set || request->path != path)
+			continue;
+		request->open = false;
+		report(ep, request, 0, 0);
 	}
 }
 
@@ -303,17 +322,24 @@ static void stir(struct weft_endpoint *ep, uint32_t index, uint32_t plane, uint6
 	}
 }
 
-static void on_answer(struct weft_endpoint *ep, const struct request *request, uint64_t now)
+static uint32_t round_trip_ns(const struct request *request, uint64_t now)
+{
+	uint64_t rtt_ns = WEFT_MAX(now - request->sent_ns, (uint64_t)1);
+
+	return (uint32_t)WEFT_MIN(rtt_ns, (uint64_t)UINT32_MAX);
+}
+
+static void on_answer(struct weft_endpoint *ep, const struct request *request, uint8_t port,
+		      uint64_t now)
 {
 	struct pathset *set = &ep->sets[request->set];
 	struct path *path = &set->path[request->path];
 	struct path_past *past = &set->past[request->path];
-	uint64_t rtt_ns = WEFT_MAX(now - request->sent_ns, (uint64_t)1);
 
-	path->rtt_ns = (uint32_t)WEFT_MIN(rtt_ns, (uint64_t)UINT32_MAX);
+	path->rtt_ns = round_trip_ns(request, now);
 	path->probing = false;
 	event_note(ep, WEFT_EV_EV_PROBE, 0, request->set, path->ev, 1, path->rtt_ns);
-	report(ep, request, path->rtt_ns);
+	report(ep, request, port, path->rtt_ns);
 	stir(ep, request->set, path->plane, now);
 	if (path->state == WEFT_PATH_GOOD || path->state == WEFT_PATH_SKIP) {
 		path->losses = 0;
@@ -342,7 +368,9 @@ void probe_on_response(struct weft_endpoint *ep, const struct weft_pkt *pkt, uin
 	}
 	request->open = false;
 	if (request->op == WEFT_EP_EV_PROBE)
-		on_answer(ep, request, now);
+		on_answer(ep, request, pkt->port, now);
+	else if (request->controller)
+		report(ep, request, pkt->port, round_trip_ns(request, now));
 	else if (ep->sets[request->set].told_id == request->id)
 		ep->sets[request->set].telling = false;
 }
@@ -419,6 +447,27 @@ int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_
 		return WEFT_ENOENT;
 	ep->now = WEFT_MAX(ep->now, now);
 	return probe_send(ep, set, path, true, cookie, ep->now) ? 0 : WEFT_EFULL;
+}
+
+int weft_post_port_status(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t mask,
+			  uint32_t cookie, uint64_t now)
+{
+	if (set >= ep->config.pathsets || !ep->sets[set].in_use)
+		return WEFT_ENOENT;
+	uint32_t path = pathset_find(&ep->sets[set], ev);
+
+	if (path == PATH_NONE)
+		return WEFT_ENOENT;
+	ep->now = WEFT_MAX(ep->now, now);
+	struct request *request =
+		request_open(ep, set, path, WEFT_EP_PORT_STATUS, mask, ep->now);
+
+	if (!request)
+		return WEFT_EFULL;
+	request->controller = true;
+	request->cookie = cookie;
+	request->mask = mask;
+	return 0;
 }
 
 size_t weft_poll_probe(struct weft_endpoint *ep, struct weft_probe_done done[], size_t max)

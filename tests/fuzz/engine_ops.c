@@ -239,7 +239,7 @@ static void call_control(struct ops *o)
 	uint64_t seq = ops_byte(o);
 
 	ev |= (ev % PORTS) << 16;
-	switch (ops_below(o, 8)) {
+	switch (ops_below(o, 10)) {
 	case 0:
 		weft_port_mark(o->end[end], ops_below(o, PORTS + 1), ops_chance(o, 160), o->now);
 		break;
@@ -259,6 +259,14 @@ static void call_control(struct ops *o)
 		weft_set_info(o->end[end], o->set[end][peer], &set);
 		if (o->conn[0].half[0].qp)
 			weft_qp_info(o->conn[0].half[0].qp, &qp);
+		break;
+	case 8:
+		weft_post_port_status(o->end[end], o->set[end][peer], ev, 1u << ops_below(o, 4),
+				      cookie, o->now);
+		break;
+	case 9:
+		weft_path_replace(o->end[end], o->set[end][peer], ev, PATHS + cookie,
+				  ops_below(o, PORTS + 1), o->now);
 		break;
 	case 6:
 		o->dead[end] = ops_chance(o, 128) ? 0 : 1u << ops_below(o, PORTS);

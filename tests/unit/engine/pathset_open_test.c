@@ -44,6 +44,7 @@ TEST(weft_pathset_open__shares_are_equal_and_the_rest_waits)
 		{ 10, 7, { 3, 3, 3 }, 3 },
 		{ 10, 1, { 1, 1, 1 }, 3 },
 		{ 2, 0, { 1, 1, 0 }, 2 },
+		{ 10, 10, { 4, 3, 3 }, 3 },
 	};
 	struct world w = { 0 };
 
@@ -179,4 +180,78 @@ TEST(weft_pathset_open__shares_a_smaller_room)
 	config.paths = (1u << 24) + 1;
 	CHECK_EQ(weft_endpoint_size(&config), 0);
 	free(block);
+}
+
+TEST(weft_path_replace__the_new_one_carries_at_once)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[64];
+	struct weft_path_info info;
+	uint32_t seen = 0, old;
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+
+	old = ep->sets[w.set[0]].path[3].ev;
+	CHECK_EQ(weft_path_replace(ep, w.set[0], 0xdead, 777, 3, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_path_replace(ep, 3, old, 777, 3, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], old, 777, 8, w.now), WEFT_EINVAL);
+	CHECK_EQ(weft_path_replace(
+			 ep, w.set[0], old, ep->sets[w.set[0]].path[4].ev, 3, w.now),
+		 WEFT_EINVAL);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], old, 777, 3, w.now), 0);
+	weft_check(ep);
+	world_write(&w, 0, 1, 0, 1u << 20);
+	CHECK_EQ(hand_out(&w, 0, pkts, 64), 64);
+	for (uint32_t i = 0; i < 64; i++) {
+		CHECK(pkts[i].ev != old);
+		seen += pkts[i].ev == 777;
+	}
+	CHECK_EQ(seen, 4);
+	/* One that was denied or bad, too; and a port that is out has to be proved. */
+	CHECK_EQ(weft_path_mark(ep, w.set[0], 777, WEFT_PATH_DENIED, w.now), 0);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], 777, 778, 3, w.now), 0);
+	weft_check(ep);
+	CHECK_EQ(weft_path_info(ep, w.set[0], 3, &info), 0);
+	CHECK(info.ev == 778 && info.state == WEFT_PATH_GOOD && info.active);
+	CHECK_EQ(weft_port_mark(ep, 3, false, w.now), 0);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], 778, 779, 3, w.now), 0);
+	weft_check(ep);
+	CHECK_EQ(weft_path_info(ep, w.set[0], 3, &info), 0);
+	CHECK(info.ev == 779 && info.state == WEFT_PATH_ASSUMED_BAD && !info.active);
+	world_close(&w);
+}
+
+TEST(weft_path_replace__between_planes)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[64];
+	uint32_t in[8] = { 0 };
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+	struct pathset *set = &ep->sets[w.set[0]];
+
+	/* Both of plane 2, and one of plane 6, to plane 5; then one back. */
+	for (uint32_t i = 0; i < 16; i++) {
+		uint32_t port = set->path[i].plane;
+
+		if (port != 2 && !(port == 6 && i < 8))
+			continue;
+		CHECK_EQ(weft_path_replace(ep, w.set[0], set->path[i].ev, 1000 + i, 5, w.now), 0);
+		weft_check(ep);
+	}
+	for (uint32_t i = 0; i < 16; i++)
+		in[set->path[i].plane]++;
+	CHECK(in[2] == 0 && in[5] == 5 && in[6] == 1);
+	world_write(&w, 0, 1, 0, 1u << 20);
+	CHECK_EQ(hand_out(&w, 0, pkts, 64), 64);
+	for (uint32_t i = 0; i < 64; i++)
+		CHECK(pkts[i].port != 2);
+	CHECK_EQ(set->plane[5].active, 5);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], 1000 + 6, 2000, 2, w.now), 0);
+	weft_check(ep);
+	CHECK_EQ(set->plane[2].active, 1);
+	CHECK_EQ(set->plane[5].active, 4);
+	world_close(&w);
 }

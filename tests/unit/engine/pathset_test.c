@@ -156,3 +156,25 @@ TEST(pathset_find__knows_every_ev_of_the_set)
 	CHECK_EQ(pathset_find(set_of(&w), 0xdeadbeef), PATH_NONE);
 	world_close(&w);
 }
+
+TEST(pathset_rehome__keeps_each_planes_stretch)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 64, 48); /* 6 of 8 per plane */
+	struct pathset *set = set_of(&w);
+
+	for (uint32_t i = 0; i < 200; i++) {
+		uint32_t index = i * 37 % 64, to = i * 5 % 8;
+
+		if (set->path[index].plane == to)
+			continue;
+		pathset_rehome(set, index, to);
+		CHECK_EQ(set->path[index].plane, to);
+		CHECK(!pathset_is_active(set, index));
+		pathset_return(set, index);
+		weft_check(w.end[0]);
+	}
+	CHECK_EQ(set->active, 48);
+	world_close(&w);
+}

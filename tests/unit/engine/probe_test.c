@@ -155,3 +155,95 @@ TEST(probe_requests_timer__silence_is_reported_as_no_answer)
 	CHECK_EQ(done.rtt_ns, 0);
 	world_close(&w);
 }
+
+TEST(weft_post_port_status__the_peer_believes_it_until_told_again)
+{
+	struct world w = { .check = true };
+	struct weft_probe_done done;
+	struct weft_set_info info;
+	struct weft_event events[16];
+	uint64_t seq = 0;
+
+	hand_open(&w, 16, 16);
+	CHECK_EQ(weft_post_port_status(w.end[0], w.set[0], 12345, 1, 5, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_post_port_status(w.end[0], 9, 1u << 11, 1, 5, w.now), WEFT_ENOENT);
+	CHECK_EQ(weft_post_port_status(w.end[0], w.set[0], 4u << 11, 0xf3, 5, w.now), 0);
+	world_run_until(&w, w.now + 1000000);
+	CHECK_EQ(weft_poll_probe(w.end[0], &done, 1), 1);
+	CHECK_EQ(done.cookie, 5);
+	CHECK_EQ(done.ev, 4u << 11);
+	CHECK_EQ(done.port, 4);
+	CHECK(done.rtt_ns > 0);
+	CHECK_EQ(weft_set_info(w.end[1], w.set[1], &info), 0);
+	CHECK_EQ(info.peer_ports, 0xf3);
+	CHECK_EQ(info.suspect_planes, 3u << 2);
+	CHECK_EQ(weft_set_info(w.end[0], w.set[0], &info), 0);
+	CHECK_EQ(info.suspect_planes, 0); /* ours carry on */
+	size_t n = 0;
+
+	for (size_t more = 1; more; n = more ? more : n)
+		more = weft_events(w.end[0], &seq, events, WEFT_COUNT(events));
+	REQUIRE(n > 0);
+	CHECK_EQ(events[n - 1].kind, WEFT_EV_PORT_STATUS);
+	CHECK_EQ(events[n - 1].a, 0xf3);
+	CHECK_EQ(events[n - 1].b, 1);
+	/* A port of ours that changes is told by the engine itself, and that counts then. */
+	CHECK_EQ(weft_port_mark(w.end[0], 7, false, w.now), 0);
+	world_run_until(&w, w.now + 5000000);
+	CHECK_EQ(weft_set_info(w.end[1], w.set[1], &info), 0);
+	CHECK_EQ(info.peer_ports, 0x7f);
+	CHECK_EQ(info.suspect_planes, 1u << 7);
+	world_close(&w);
+}
+
+TEST(weft_post_port_status__silence_is_reported_and_harms_no_path)
+{
+	struct world w = { .check = true, .fault = some_die };
+	struct weft_probe_done done;
+
+	hand_open(&w, 16, 16);
+	dead_ev = 3u << 11;
+	for (uint32_t i = 0; i < 5; i++) {
+		CHECK_EQ(weft_post_port_status(w.end[0], w.set[0], dead_ev, 0xff, i, w.now), 0);
+		world_run_until(&w, w.now + 100000000);
+		REQUIRE(weft_poll_probe(w.end[0], &done, 1) == 1);
+		CHECK_EQ(done.cookie, i);
+		CHECK_EQ(done.rtt_ns, 0);
+	}
+	CHECK_EQ(state_of(&w, dead_ev), WEFT_PATH_GOOD);
+	dead_ev = UINT32_MAX;
+	world_close(&w);
+}
+
+TEST(weft_post_port_status__refuses_more_than_can_be_under_way)
+{
+	struct world w = { 0 };
+	uint32_t n = 0;
+
+	hand_open(&w, 16, 16);
+	while (!weft_post_port_status(w.end[0], w.set[0], 1u << 11, 1, n, w.now) && n < 1000)
+		n++;
+	CHECK_EQ(n, REQUESTS);
+	CHECK_EQ(weft_post_port_status(w.end[0], w.set[0], 1u << 11, 1, n, w.now), WEFT_EFULL);
+	weft_check(w.end[0]);
+	world_close(&w);
+}
+
+TEST(probe_forget__tells_the_controller_that_nobody_answered)
+{
+	struct world w = { 0 };
+	struct weft_probe_done done;
+	struct weft_pkt pkt;
+
+	hand_open(&w, 16, 16);
+	CHECK_EQ(weft_post_probe(w.end[0], w.set[0], 1u << 11, 5, w.now), 0);
+	CHECK_EQ(weft_post_probe(w.end[0], w.set[0], 2u << 11, 6, w.now), 0);
+	probe_forget(w.end[0], w.set[0], pathset_find(&w.end[0]->sets[w.set[0]], 1u << 11));
+	CHECK_EQ(weft_poll_probe(w.end[0], &done, 1), 1);
+	CHECK_EQ(done.cookie, 5);
+	CHECK_EQ(done.rtt_ns, 0);
+	CHECK_EQ(hand_out(&w, 0, &pkt, 1), 1); /* the other one only */
+	CHECK_EQ(pkt.ev, 2u << 11);
+	CHECK_EQ(hand_out(&w, 0, &pkt, 1), 0);
+	world_close(&w);
+}
