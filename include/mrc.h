@@ -90,8 +90,9 @@ struct mrc_context_attr {
 	uint32_t mrc_vendor_api_version_used; /* 0: none */
 };
 
-/* pointer: EINVAL (a NULL), ENOTSUP (a newer version than the library's), ENODEV (the verbs context
- * is not Weft's).  Several per verbs context are fine. */
+/* pointer: EINVAL (no verbs context), ENOTSUP (a newer version than the library's), ENODEV (the
+ * verbs context is not Weft's).  context_attr may be NULL: versions of the library's choice, the
+ * newest.  Several contexts per verbs context are fine. */
 struct mrc_context *mrc_create_context(
 	struct ibv_context *vcontext, struct mrc_context_attr *context_attr);
 /* errno: EBUSY while it has channels, CQs, QPs or hints. */

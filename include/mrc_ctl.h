@@ -102,8 +102,8 @@ struct mrc_ctl_port_attr {
 	enum mrc_ctl_port_admin_state port_admin_state;
 };
 
-/* A disabled port is left by every path at once and peers are told, as if its cable were out.
- * EINVAL: no such port. */
+/* A disabled port is left by every path at once and peers are told, as if its cable were out; by
+ * other processes that use the device through this API within 10 ms.  EINVAL: no such port. */
 int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num,
 	struct mrc_ctl_port_attr *attr, int attr_mask);
 int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num,
@@ -195,8 +195,8 @@ enum mrc_ctl_ev_op_flags {
 struct mrc_ctl_ev_op_entry {
 	struct mrc_ctl_ev ev;
 	struct mrc_ctl_ev ev_new; /* replace: by what */
-	enum mrc_ctl_ev_state state;
-	uint32_t flags; /* enum mrc_ctl_ev_op_flags */
+	enum mrc_ctl_ev_state state; /* replace: of ev_new, GOOD (or 0) or DENIED */
+	uint32_t flags;              /* enum mrc_ctl_ev_op_flags */
 };
 
 enum mrc_ctl_ev_fields_op {
@@ -256,7 +256,8 @@ struct mrc_ctl_ev_profile_attr {
 
 /*
  * To OFFLINE needs MODE and, unless AUTO, FMT_ID and COUNT; GEN also fields before it goes ONLINE,
- * EXP no entry left unpopulated.  One operation at a time: EV_OP together with EV_FIELDS_OP is
+ * EXP no entry left unpopulated.  ONLINE, EVs, states, fields and the event mask may be changed;
+ * QPs follow within 10 ms.  One operation at a time: EV_OP together with EV_FIELDS_OP is
  * EINVAL, and so are fields that do not fit their format (see docs/mrc-api.md).  Entries of an EV
  * operation are handled in their order up to the first that fails: earlier ones are done then.
  * ENOENT: no such EV, or no such format; E2BIG: too many; EBUSY: QPs use the profile.
@@ -368,7 +369,8 @@ struct mrc_ctl_ep_rsp {
 /*
  * Sends all, waits until all are answered or rsp_timeout ns have passed.  rsp has room for num_req;
  * *num_rsp came, in the order of arrival.  0 also when some did not come, ETIMEDOUT when none did.
- * EHOSTUNREACH: no path to a dgid; ENOTSUP: an operation or traffic class that is not possible.
+ * EHOSTUNREACH: no path to a dgid; ENOTSUP: no such operation, or a traffic class (a DSCP) that is
+ * neither 0, whatever is usual, nor that of control packets.
  */
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req, int num_req,

@@ -343,12 +343,16 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 /* EVs (plane << 16 | uplink) that lead to the device with this GID, in the order in which planes
  * take turns; returns how many there are.  -1: unknown (no fabric file and no greeting yet). */
 int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], size_t max);
-/* A choice of EVs for QPs: those of them that lead to the QP's peer; rest: backups. */
+/* A choice of EVs for QPs: those of them that lead to the QP's peer; rest: backups.  active == n:
+ * each one is used, however unequally they share out among planes. */
 int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, uint32_t active,
 	uint32_t active_min, uint32_t *paths);
 /* For every QP of the group, also those that connect later. */
 int weft_dev_paths_mark(
 	struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to);
+/* Another EV in the place of one, for those QPs, while they send; it begins as GOOD.  ENOENT: ev is
+ * not in the group; EINVAL: ev_new is.  QPs to whose peer ev_new does not lead lose one path. */
+int weft_dev_paths_replace(struct weft_dev *dev, uint32_t paths, uint32_t ev, uint32_t ev_new);
 int weft_dev_paths_close(struct weft_dev *dev, uint32_t paths); /* EBUSY: QPs use it */
 /* State of path `index` of a connected QP; ENOENT past the end; ENOTCONN before. */
 int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info);
@@ -359,6 +363,10 @@ int weft_dev_ev_address(
 /* Probes one path to the device with this GID; the answer, or none, comes from poll with this
  * cookie.  EAGAIN: it has not been found yet, call again; EHOSTUNREACH: there is none. */
 int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie);
+/* The same question, and a word: which planes of ours (bit n: plane n) that device is to send to.
+ * All its QPs to this process's device believe it until a plane of ours changes. */
+int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes,
+	uint32_t cookie);
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max);
 /* Path state changes and everything else the engine tells: as weft_events(). */
 size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max);

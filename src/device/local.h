@@ -171,6 +171,7 @@ struct weft_dev_qp {
 	/* engine's, from RTR on */
 	struct weft_qp *eq;
 	uint32_t eq_number, psn_tx, peer, pathset, own_set;
+	uint32_t peer_set; /* all paths there are; pathset is this or own_set */
 	bool connected, has_own_set;
 	/* greeting */
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;

@@ -30,7 +30,7 @@ static const struct contact *known(const struct weft_dev *dev, const uint8_t gid
 	return NULL;
 }
 
-/* A path set that leads there: of a connected QP, else of a contact. */
+/* A set of all paths that lead there: by a connected QP, else by a contact. */
 static bool find_set(const struct weft_dev *dev, const uint8_t gid[16], uint32_t *set)
 {
 	const struct contact *contact = known(dev, gid);
@@ -41,7 +41,7 @@ static bool find_set(const struct weft_dev *dev, const uint8_t gid[16], uint32_t
 		if (!qp || !qp->connected || qp->init.profile == WEFT_DEV_DATAGRAM ||
 			memcmp(qp->attr.gid, gid, 16))
 			continue;
-		*set = qp->pathset;
+		*set = qp->peer_set;
 		return true;
 	}
 	if (contact)
@@ -183,6 +183,60 @@ int weft_dev_paths_mark(
 	return rc;
 }
 
+static bool port_of(const struct weft_dev *dev, uint32_t set, uint32_t ev, uint32_t *port)
+{
+	struct weft_path_info info;
+
+	for (uint32_t i = 0; !weft_path_info(dev->ep, set, i, &info); i++) {
+		if (info.ev != ev)
+			continue;
+		*port = info.port;
+		return true;
+	}
+	return false;
+}
+
+static void replace_in_set(struct weft_dev_qp *qp, uint32_t ev, uint32_t ev_new)
+{
+	struct weft_dev *dev = qp->dev;
+	uint64_t now = weft_clock_now(NULL);
+	uint32_t port;
+
+	if (!port_of(dev, qp->peer_set, ev_new, &port) ||
+		weft_path_replace(dev->ep, qp->own_set, ev, ev_new, port, now))
+		(void)weft_path_mark(dev->ep, qp->own_set, ev, WEFT_PATH_DENIED, now);
+}
+
+int weft_dev_paths_replace(struct weft_dev *dev, uint32_t number, uint32_t ev, uint32_t ev_new)
+{
+	struct paths *group = NULL;
+	uint32_t at = 0;
+	int rc = ENOENT;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	if (number && number <= dev->n_paths)
+		group = &dev->paths[number - 1];
+	while (group && at < group->n && group->evs[at] != ev)
+		at++;
+	if (group && at < group->n)
+		rc = 0;
+	for (uint32_t i = 0; !rc && i < group->n; i++)
+		if (group->evs[i] == ev_new)
+			rc = EINVAL;
+	if (!rc) {
+		group->evs[at] = ev_new;
+		group->states[at] = WEFT_PATH_EMPTY;
+	}
+	for (uint32_t i = 0; !rc && i < SLOTS; i++)
+		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
+			replace_in_set(dev->qps[i], ev, ev_new);
+	run_wake(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
 /* ---- one path ---- */
 
 int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info)
@@ -212,7 +266,9 @@ int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state
 	return rc;
 }
 
-int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie)
+/* ports: NULL for a probe; else what the peer is to know of ours. */
+static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const uint32_t *ports,
+	uint32_t cookie)
 {
 	uint32_t set;
 	int rc;
@@ -222,7 +278,9 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 	pthread_mutex_lock(&dev->lock);
 	rc = run_start(dev) ? ENOMEM : 0;
 	if (!rc && find_set(dev, gid, &set)) {
-		int error = weft_post_probe(dev->ep, set, ev, cookie, weft_clock_now(NULL));
+		uint64_t now = weft_clock_now(NULL);
+		int error = ports ? weft_post_port_status(dev->ep, set, ev, *ports, cookie, now) :
+				    weft_post_probe(dev->ep, set, ev, cookie, now);
 
 		rc = error == WEFT_EFULL ? EAGAIN : error ? ENOENT : 0;
 	} else if (!rc) {
@@ -235,6 +293,17 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 	run_wake(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return rc;
+}
+
+int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie)
+{
+	return ask(dev, gid, ev, NULL, cookie);
+}
+
+int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t ports,
+	uint32_t cookie)
+{
+	return ask(dev, gid, ev, &ports, cookie);
 }
 
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max)

@@ -124,7 +124,7 @@ static int choose_paths(struct weft_dev_qp *qp, uint32_t *set)
 		}
 	}
 	attr.n = n;
-	attr.active = WEFT_MIN(active, n);
+	attr.active = active < n ? active : 0; /* 0: all, however they share out among planes */
 	attr.active_min = paths->active_min;
 	if (!n || weft_pathset_open(dev->ep, &attr, &qp->own_set))
 		return -1;
@@ -156,6 +156,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	if (weft_live_peer_open(dev->live, end, &qp->peer, &attr.pathset, error, sizeof(error)))
 		return -1;
 	attr.peer = qp->peer;
+	qp->peer_set = attr.pathset;
 	weft_live_qp_defaults(dev->live, end->rate_bps, &attr);
 	retry_put(&qp->attr, &attr);
 	if (qp->init.profile != WEFT_DEV_EXTENDED)

@@ -116,10 +116,12 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 	uint32_t active = attr->active ? attr->active : attr->n;
 
 	set->own_empty = UINT32_MAX; /* until paths are put in; planes without any stay empty */
-	for (uint32_t p = 0; p < ep->config.ports; p++)
-		if (set->plane[p].total)
-			set->plane[p].target = attr->active ? (uint16_t)WEFT_DIV_UP(active, planes) :
-							      set->plane[p].total;
+	for (uint32_t p = 0; p < ep->config.ports; p++) {
+		struct plane *plane = &set->plane[p];
+		uint32_t share = attr->active ? WEFT_DIV_UP(active, planes) : plane->total;
+
+		plane->target = plane->total ? (uint16_t)share : 0;
+	}
 	for (uint32_t i = 0; i < set->paths; i++) {
 		path_step(ep, index, i, PATH_SET, ep->now);
 		pathset_return(set, i);

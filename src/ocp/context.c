@@ -49,6 +49,7 @@ static struct station *make(struct weft_dev *dev)
 	plant_lock(station->plant);
 	station->events_seen = station->plant->events;
 	plant_unlock(station->plant);
+	watcher_set_ports(station);
 	return station;
 }
 
@@ -95,7 +96,7 @@ struct mrc_context *mrc_create_context(
 	uint32_t version = context_attr ? context_attr->mrc_api_version_used : 0;
 	uint32_t vendor = context_attr ? context_attr->mrc_vendor_api_version_used : 0;
 
-	if (!vcontext || !context_attr)
+	if (!vcontext)
 		return fail_null(EINVAL);
 	if ((version > MRC_API_CURRENT_VERSION && version != (uint32_t)MRC_API_VER_LATEST) ||
 		(vendor > MRC_VENDOR_API_CURRENT_VERSION &&

@@ -4,7 +4,7 @@
  *
  * An EV is found by value and port.  Several entries of a profile may be equal; a state then holds
  * for all of them, because a QP cannot tell them apart.  A replaced EV starts as GOOD: what was
- * found out about the old one is not true of the new one.
+ * found out about the old one is not true of the new one; or as DENIED, where the entry says so.
  */
 #include "local.h"
 
@@ -35,15 +35,20 @@ static int replace(struct plant *plant, struct plant_evs *evs,
 	const struct mrc_ctl_ev_op_entry *entry)
 {
 	bool all = entry->flags & MRC_CTL_EV_OP_F_ALL_COPIES;
-	bool found = false;
+	bool denied = entry->state == MRC_CTL_EV_DENIED, found = false;
 	int rc = check_new(plant, evs, &entry->ev_new);
 
 	if (rc || entry->flags & ~(uint32_t)MRC_CTL_EV_OP_F_ALL_COPIES)
 		return rc ? rc : EINVAL;
+	/* The API wants a state; who leaves it out gets what an EV is without a word. */
+	if (!denied && entry->state && entry->state != MRC_CTL_EV_GOOD)
+		return EINVAL;
+	if (evs->state == MRC_CTL_PROFILE_ONLINE && !entry->ev_new.port)
+		return EINVAL; /* QPs cannot use an entry that nobody has filled */
 	for (uint32_t i = 0; i < evs->count && (all || !found); i++) {
 		if (!is_same(&evs->ev[i].ev, &entry->ev))
 			continue;
-		evs->ev[i] = (struct plant_ev){ .ev = entry->ev_new };
+		evs->ev[i] = (struct plant_ev){ .ev = entry->ev_new, .denied = denied };
 		found = true;
 	}
 	return found ? 0 : ENOENT;

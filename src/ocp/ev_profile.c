@@ -150,10 +150,7 @@ static int check_turn(struct plant *plant, const struct plant_evs *slot,
 		!(mask & MRC_CTL_EV_PROFILE_STATE &&
 			attr->profile_state == MRC_CTL_PROFILE_OFFLINE))
 		return EINVAL;
-	if (slot->state == MRC_CTL_PROFILE_ONLINE &&
-		(mask & (CONFIG | MRC_CTL_EV_PROFILE_EV_FIELDS_OP) ||
-			(mask & MRC_CTL_EV_PROFILE_EV_OP &&
-				attr->ev_op.op == MRC_CTL_EV_OP_REPLACE_EV)))
+	if (slot->state == MRC_CTL_PROFILE_ONLINE && mask & CONFIG)
 		return plant_evs_users(plant, slot) ? EBUSY : EINVAL;
 	return 0;
 }
@@ -202,7 +199,9 @@ static int modify(struct mrc_context *context, uint64_t id, struct mrc_ctl_ev_pr
 	if (mask & MRC_CTL_EV_PROFILE_VENDOR_CFG)
 		memcpy(slot->vendor_cfg, attr->vendor_cfg, sizeof(slot->vendor_cfg));
 	if (slot->mode == MRC_CTL_EV_MODE_GEN && slot->n_fields &&
-		mask & ~MRC_CTL_EV_PROFILE_EV_OP && slot->state == MRC_CTL_PROFILE_OFFLINE)
+		(mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP ||
+			(mask & ~MRC_CTL_EV_PROFILE_EV_OP &&
+				slot->state == MRC_CTL_PROFILE_OFFLINE)))
 		generate(context, slot);
 	return mask & MRC_CTL_EV_PROFILE_EV_OP ? evs_operate(slot, plant, attr, false) : 0;
 }

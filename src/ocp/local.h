@@ -35,6 +35,7 @@ struct station {
 	struct mrc_qp *qps;       /* in RTR or later */
 	struct mrc_cq *ev_queues;
 	uint64_t events_seen;     /* plant->events when queues were last rung for */
+	uint32_t ports_shut;      /* as the device has heard it; bit n: plane n */
 	pthread_t watcher;
 	bool is_watched;
 	_Atomic bool must_end;
@@ -87,9 +88,12 @@ struct mrc_qp {
 	struct plant_cc *cc;
 	uint32_t paths;              /* of the device; 0: all there are */
 	uint32_t changes;            /* plant_evs.changes that the paths have heard of */
+	uint8_t peer[16];            /* GID */
 	uint32_t n_evs;
 	uint32_t *ev;                /* the device's EV of each of the profile's, or NO_EV */
-	bool *denied;                /* as the paths have heard it */
+	uint32_t n_list;             /* places in the group of paths */
+	uint32_t list[PATHS_MAX];    /* the device's EV in each */
+	bool said[PATHS_MAX];        /* that it is denied */
 	uint8_t state[PATHS_MAX];    /* enum weft_path_state of each path, as last seen */
 };
 
@@ -120,6 +124,8 @@ void station_give(struct station *station);
 int watcher_start(struct station *station);
 void watcher_stop(struct station *station);
 void watcher_look(struct station *station); /* one turn of it */
+/* Under the station's lock: ports as the plant has them. */
+void watcher_set_ports(struct station *station);
 
 /*
  * value convention.  Looks up the profiles that the QP names and puts them into the attributes for
@@ -135,6 +141,11 @@ void profile_cc(const struct plant_cc *cc, const struct weft_dev_attr *dev,
 /* The device's EV towards a peer that an expanded EV means, out of n; NO_EV: none. */
 uint32_t profile_match(struct weft_dev *dev, const uint8_t gid[16], uint32_t fmt_mode,
 	const struct mrc_ctl_ev *ev, const uint32_t evs[], uint32_t n);
+
+/* Under the plant's lock.  Opens the group of paths that the profile means towards qp->peer. */
+int ev_use_open(struct mrc_qp *qp, struct plant *plant, const struct plant_evs *evs);
+/* What the profile says differently since. */
+void ev_use_hear(struct mrc_qp *qp, struct plant *plant);
 
 int evs_operate(struct plant_evs *evs, struct plant *plant, struct mrc_ctl_ev_profile_attr *attr,
 	bool is_query);

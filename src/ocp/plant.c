@@ -110,6 +110,7 @@ static bool attach(struct plant *plant)
 		memset(plant->fmt, 0, sizeof(plant->fmt));
 		memset(plant->evs, 0, sizeof(plant->evs));
 		memset(plant->cc, 0, sizeof(plant->cc));
+		plant->ports_shut = 0;
 	}
 	struct plant_user *own = find_own(plant);
 

@@ -5,8 +5,9 @@
  *
  * No QP is needed: the device finds the peer's by its GID, which may take a turn.  Answers carry a
  * number of ours; those of an earlier batch that come too late are recognised by it and dropped.
- * Port status is told by the engine itself, whenever a port changes and until it is answered; a
- * controller cannot tell a peer something else, so that operation is not supported.
+ * Port status is told by the engine itself, whenever a port changes and until it is answered; what
+ * a controller tells holds until then.  Requests travel in the control class, like their answers:
+ * its code point may be asked for, or 0 for whatever is usual.
  */
 #include "local.h"
 
@@ -21,8 +22,8 @@
 static pthread_mutex_t batch_lock = PTHREAD_MUTEX_INITIALIZER; /* answers have one reader */
 static uint32_t next_cookie = 1;
 
-static int send_one(struct station *station, const struct mrc_ctl_ep_req *req, uint32_t cookie,
-	uint32_t evs[EVS_MAX])
+static int send_one(struct station *station, enum mrc_ctl_ep_op_type op,
+	const struct mrc_ctl_ep_req *req, uint32_t cookie, uint32_t evs[EVS_MAX])
 {
 	uint8_t gid[16];
 
@@ -32,7 +33,12 @@ static int send_one(struct station *station, const struct mrc_ctl_ep_req *req, u
 			     : profile_match(station->dev, gid, req->ev_fmt_mode, &req->req_ev, evs,
 				       WEFT_MIN((uint32_t)n, EVS_MAX));
 
-	return ev == NO_EV ? EHOSTUNREACH : weft_dev_probe(station->dev, gid, ev, cookie);
+	if (ev == NO_EV)
+		return EHOSTUNREACH;
+	return op == MRC_CTL_EP_OP_EV_PROBE
+		       ? weft_dev_probe(station->dev, gid, ev, cookie)
+		       : weft_dev_port_status(station->dev, gid, ev,
+				 req->op.port_status_update.port_status >> 1, cookie);
 }
 
 /* Answers that have come; they are in no order.  Returns how many of the batch are settled. */
@@ -52,14 +58,15 @@ static int collect(struct station *station, const struct mrc_ctl_ep_req *req, in
 		if (!done[i].rtt_ns)
 			continue; /* nobody answered */
 		rsp[(*num_rsp)++] = (struct mrc_ctl_ep_rsp){ .req_id = req[index].req_id,
-			.port = req[index].req_ev.port,
+			.port = (uint8_t)(done[i].port + 1),
 			.rtt = done[i].rtt_ns };
 	}
 	return settled;
 }
 
-static int run_batch(struct station *station, const struct mrc_ctl_ep_req *req, int num_req,
-	uint64_t until_ns, struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
+static int run_batch(struct station *station, enum mrc_ctl_ep_op_type op,
+	const struct mrc_ctl_ep_req *req, int num_req, uint64_t until_ns,
+	struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
 {
 	uint32_t *evs = calloc(EVS_MAX, sizeof(*evs));
 	uint32_t first = next_cookie;
@@ -68,7 +75,7 @@ static int run_batch(struct station *station, const struct mrc_ctl_ep_req *req, 
 	next_cookie += (uint32_t)num_req;
 	while (!rc && settled < num_req && weft_clock_now(NULL) < until_ns) {
 		if (sent < num_req) {
-			rc = send_one(station, &req[sent], first + (uint32_t)sent, evs);
+			rc = send_one(station, op, &req[sent], first + (uint32_t)sent, evs);
 			sent += !rc;
 			rc = rc == EAGAIN ? 0 : rc; /* as many are under way as fit */
 		}
@@ -84,6 +91,17 @@ static int run_batch(struct station *station, const struct mrc_ctl_ep_req *req, 
 	return rc;
 }
 
+static bool is_possible(const struct station *station, enum mrc_ctl_ep_op_type op,
+	const struct mrc_ctl_ep_req *req)
+{
+	uint64_t ports = ((UINT64_C(1) << station->planes) - 1) << 1;
+
+	return fields_mode_width(req->ev_fmt_mode) && req->req_ev.port &&
+	       req->req_ev.port <= station->planes &&
+	       (op == MRC_CTL_EP_OP_EV_PROBE ||
+		       !(req->op.port_status_update.port_status & ~ports));
+}
+
 int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req, int num_req,
 	uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
@@ -91,16 +109,16 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	if (!mrc_ctx || !req || !rsp || !num_rsp || num_req < 1 || num_req > BATCH_MAX)
 		return fail(EINVAL);
 	*num_rsp = 0;
-	if (op_type != MRC_CTL_EP_OP_EV_PROBE || req_tc)
+	if ((op_type != MRC_CTL_EP_OP_EV_PROBE && op_type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE) ||
+		(req_tc && req_tc != WEFT_DSCP_DEFAULT.control))
 		return fail(ENOTSUP);
 	for (int i = 0; i < num_req; i++) {
-		if (!fields_mode_width(req[i].ev_fmt_mode) || !req[i].req_ev.port ||
-			req[i].req_ev.port > mrc_ctx->station->planes)
+		if (!is_possible(mrc_ctx->station, op_type, &req[i]))
 			return fail(EINVAL);
 	}
 	pthread_mutex_lock(&batch_lock);
-	int rc = run_batch(mrc_ctx->station, req, num_req, weft_clock_now(NULL) + rsp_timeout, rsp,
-		num_rsp);
+	int rc = run_batch(mrc_ctx->station, op_type, req, num_req,
+		weft_clock_now(NULL) + rsp_timeout, rsp, num_rsp);
 
 	pthread_mutex_unlock(&batch_lock);
 	return rc ? fail(rc) : 0;

@@ -115,7 +115,7 @@ int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr
 	ctl_attr->cc.cc_max_profiles = PLANT_PROFILES;
 	ctl_attr->cc.algorithms = algorithms();
 	ctl_attr->phy_port_mask = (uint32_t)(((UINT64_C(1) << station->planes) - 1) << 1);
-	ctl_attr->opt_attr = MRC_CTL_OPT_CAP_EV_EVENT |
+	ctl_attr->opt_attr = MRC_CTL_OPT_CAP_EV_PROFILE_MODIFY_ONLINE | MRC_CTL_OPT_CAP_EV_EVENT |
 			     MRC_CTL_OPT_CAP_EV_EVENT_PRECISE_DROP_CNT |
 			     MRC_CTL_OPT_CAP_EP_OP_EV_PROBE;
 	station_give(station);
@@ -137,18 +137,16 @@ int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mco
 int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num,
 	struct mrc_ctl_port_attr *attr, int attr_mask)
 {
-	struct weft_dev_plane plane;
-
 	if (!context || !attr || attr_mask & ~MRC_CTL_PORT_ADMIN_STATE || port_num < 1 ||
 		port_num > context->station->planes)
 		return fail(EINVAL);
-	int rc = weft_dev_plane_query(context->station->dev, port_num - 1u, &plane);
+	plant_lock(context->station->plant);
+	uint32_t shut = context->station->plant->ports_shut;
 
-	if (rc)
-		return fail(rc);
+	plant_unlock(context->station->plant);
 	if (attr_mask & MRC_CTL_PORT_ADMIN_STATE)
-		attr->port_admin_state = plane.admin ? MRC_CTL_PORT_ADMIN_ENABLED
-						     : MRC_CTL_PORT_ADMIN_DISABLED;
+		attr->port_admin_state = shut >> (port_num - 1u) & 1 ? MRC_CTL_PORT_ADMIN_DISABLED
+								     : MRC_CTL_PORT_ADMIN_ENABLED;
 	return 0;
 }
 
@@ -163,8 +161,17 @@ int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num,
 	if (attr->port_admin_state != MRC_CTL_PORT_ADMIN_ENABLED &&
 		attr->port_admin_state != MRC_CTL_PORT_ADMIN_DISABLED)
 		return fail(EINVAL);
-	int rc = weft_dev_plane_admin(context->station->dev, port_num - 1u,
-		attr->port_admin_state == MRC_CTL_PORT_ADMIN_ENABLED);
+	struct station *station = context->station;
+	uint32_t bit = UINT32_C(1) << (port_num - 1u);
 
-	return rc ? fail(rc) : 0;
+	pthread_mutex_lock(&station->lock);
+	plant_lock(station->plant); /* other processes' watchers will see it */
+	if (attr->port_admin_state == MRC_CTL_PORT_ADMIN_ENABLED)
+		station->plant->ports_shut &= ~bit;
+	else
+		station->plant->ports_shut |= bit;
+	plant_unlock(station->plant);
+	watcher_set_ports(station);
+	pthread_mutex_unlock(&station->lock);
+	return 0;
 }

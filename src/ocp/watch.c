@@ -3,10 +3,10 @@
  * watch - carries news between the QPs of this process and the profiles that all processes see.
  *
  * Every ten milliseconds: which paths of our QPs have been given up or come back (told as EV
- * events, and kept as the EV's state), which EVs a controller has denied or allowed since (marked
- * on our QPs), and whether there are events for queues of ours.  A path that goes and comes back
- * between two looks is not seen; the engine's own trace has it.  The thread exists only while a QP
- * uses an EV profile or a queue of events is there.
+ * events, and kept as the EV's state), what a controller has said since (EVs denied, allowed,
+ * replaced: ev_use.c; ports shut or opened), and whether there are events for queues of ours.  A
+ * path that goes and comes back between two looks is not seen; the engine's own trace has it.  The
+ * thread exists from the first RTR or the first queue of events on.
  */
 #include "local.h"
 
@@ -62,37 +62,31 @@ static void look_at_paths(struct plant *plant, struct mrc_qp *qp)
 	}
 }
 
-/* A controller's word since the last look.  It is heard once the QP is connected. */
-static void hear(struct mrc_qp *qp, bool is_first)
+void watcher_set_ports(struct station *station)
 {
-	struct plant_evs *evs = qp->evs;
-	struct weft_path_info info;
+	uint32_t shut, changed;
 
-	if ((evs->changes == qp->changes && !is_first) || weft_dev_path_info(qp->inner, 0, &info))
-		return;
-	for (uint32_t i = 0; i < qp->n_evs && i < evs->count; i++) {
-		bool denied = evs->ev[i].denied;
-
-		if (qp->ev[i] == NO_EV || (qp->denied[i] == denied && !(is_first && denied)))
-			continue;
-		if (!weft_dev_path_mark(qp->inner, qp->ev[i],
-			    denied ? WEFT_PATH_DENIED : WEFT_PATH_GOOD))
-			qp->denied[i] = denied;
+	plant_lock(station->plant);
+	shut = station->plant->ports_shut;
+	plant_unlock(station->plant);
+	changed = shut ^ station->ports_shut;
+	for (uint32_t i = 0; i < station->planes; i++) {
+		if (changed >> i & 1)
+			(void)weft_dev_plane_admin(station->dev, i, !(shut >> i & 1));
 	}
-	qp->changes = evs->changes;
+	station->ports_shut = shut;
 }
 
 void watcher_look(struct station *station)
 {
 	pthread_mutex_lock(&station->lock);
+	watcher_set_ports(station);
 	plant_lock(station->plant);
 	for (struct mrc_qp *qp = station->qps; qp; qp = qp->next) {
-		bool is_first = qp->state[0] == WEFT_PATH_EMPTY;
-
 		if (!qp->evs)
 			continue;
 		if (qp->ev)
-			hear(qp, is_first);
+			ev_use_hear(qp, station->plant);
 		look_at_paths(station->plant, qp);
 	}
 	bool is_news = station->plant->events != station->events_seen;

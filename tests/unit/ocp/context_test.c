@@ -13,6 +13,10 @@ TEST(mrc_create_context__shares_a_station_per_device)
 	CHECK_EQ(b->version, MRC_API_VER(1, 0, 0));
 	CHECK_EQ(a->station->planes, FAKE_PLANES);
 	CHECK(!mrc_destroy_context(a));
+	a = mrc_create_context(&fake_context, NULL); /* the library's choice */
+	REQUIRE(a);
+	CHECK_EQ(a->version, MRC_API_CURRENT_VERSION);
+	CHECK(!mrc_destroy_context(a));
 	fake_close(b);
 }
 
@@ -26,7 +30,7 @@ TEST(mrc_create_context__refuses_others_and_newer_ones)
 	attr.mrc_api_version_used = MRC_API_CURRENT_VERSION;
 	CHECK(!mrc_create_context(&foreign, &attr));
 	CHECK_EQ(errno, ENODEV);
-	CHECK(!mrc_create_context(&fake_context, NULL));
+	CHECK(!mrc_create_context(NULL, NULL));
 	CHECK_EQ(errno, EINVAL);
 	attr.mrc_vendor_api_version_used = MRC_API_VER(9, 0, 0);
 	CHECK(!mrc_create_context(&fake_context, &attr));

@@ -92,10 +92,19 @@ TEST(mrc_ctl_modify_ev_profile__is_busy_while_qps_use_it)
 	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 1));
 	REQUIRE(!stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1));
 	REQUIRE(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
+	entry.ev = entry.ev_new;
+	entry.ev_new.val[3]++;
+	CHECK(!stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1)); /* online */
+	entry.ev = entry.ev_new;
+	entry.ev_new = MRC_CTL_EV_UNPOPULATED;
 	CHECK_EQ(ERRNO_OF(stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1)), EINVAL);
 	plant_use(plant, &plant->evs[0], NULL, 1);
 	CHECK_EQ(ERRNO_OF(stage_state(&stage, 1, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
-	CHECK_EQ(ERRNO_OF(stage_op(&stage, 1, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1)), EBUSY);
+	struct mrc_ctl_ev_profile_attr more = { .ev_count = 2 };
+
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(
+			 &stage.context, 1, &more, MRC_CTL_EV_PROFILE_COUNT)),
+		EBUSY);
 	plant_use(plant, &plant->evs[0], NULL, -1);
 	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_OFFLINE));
 	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_INIT));

@@ -21,7 +21,7 @@ struct weft_dev {
 	struct weft_dev_wc done[64];
 	struct weft_probe_done probe[64];
 	bool admin[FAKE_PLANES];
-	uint32_t paths[64], n_paths, active, n_marks;
+	uint32_t paths[64], n_paths, active, n_marks, n_replaced, told_planes;
 	struct {
 		uint32_t ev;
 		enum weft_path_state to;
@@ -259,11 +259,26 @@ int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_
 		.state = (uint8_t)fake_dev.state[index] };
 	return 0;
 }
-int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to)
+int weft_dev_paths_mark(
+	struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to)
 {
-	(void)qp;
-	fake_dev.mark[fake_dev.n_marks].ev = ev;
-	fake_dev.mark[fake_dev.n_marks++].to = to;
+	CHECK_EQ(paths, 5);
+	REQUIRE(dev->n_marks < 16);
+	dev->mark[dev->n_marks].ev = ev;
+	dev->mark[dev->n_marks++].to = to;
+	return 0;
+}
+int weft_dev_paths_replace(struct weft_dev *dev, uint32_t paths, uint32_t ev, uint32_t ev_new)
+{
+	uint32_t at = 0;
+
+	CHECK_EQ(paths, 5);
+	while (at < dev->n_paths && dev->paths[at] != ev)
+		at++;
+	if (at == dev->n_paths)
+		return ENOENT;
+	dev->paths[at] = ev_new;
+	dev->n_replaced++;
 	return 0;
 }
 int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie)
@@ -273,8 +288,15 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 	if (fake_dev.n_probes == 4)
 		return EAGAIN;
 	fake_dev.probe[fake_dev.n_probes++] = (struct weft_probe_done){
-		.ev = ev, .rtt_ns = ev == 2 ? 0 : 1000 + ev, .cookie = cookie };
+		.ev = ev, .rtt_ns = ev == 2 ? 0 : 1000 + ev, .cookie = cookie,
+		.port = (uint8_t)(ev >> 16) };
 	return 0;
+}
+int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes,
+	uint32_t cookie)
+{
+	dev->told_planes = planes;
+	return weft_dev_probe(dev, gid, ev, cookie);
 }
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max)
 {

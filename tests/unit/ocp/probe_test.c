@@ -42,6 +42,31 @@ TEST(mrc_ctl_ep_batch_send_wait__measures_each_path)
 	fake_close(context);
 }
 
+TEST(mrc_ctl_ep_batch_send_wait__tells_ports)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_ctl_ep_req req = { .req_id = 9,
+		.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV,
+		.req_ev = stage_ev(0x20000, 3) };
+	struct mrc_ctl_ep_rsp rsp;
+	int n = 0;
+
+	memcpy(req.dgid.raw, fake_peer, 16);
+	req.op.port_status_update.port_status = 1 << 1 | 1 << 4; /* ports 1 and 4 */
+	CHECK(!mrc_ctl_ep_batch_send_wait(context, WEFT_DSCP_DEFAULT.control,
+		MRC_CTL_EP_OP_PORT_STATUS_UPDATE, &req, 1, 2 * SECOND, &rsp, &n));
+	CHECK_EQ(n, 1);
+	CHECK_EQ(rsp.req_id, 9);
+	CHECK_EQ(rsp.port, 3);
+	CHECK_EQ(rsp.rtt, 1000 + 0x20000);
+	CHECK_EQ(fake_dev.told_planes, 9);
+	req.op.port_status_update.port_status = 1 << 5; /* there are four */
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_PORT_STATUS_UPDATE,
+			 &req, 1, 2 * SECOND, &rsp, &n)),
+		EINVAL);
+	fake_close(context);
+}
+
 TEST(mrc_ctl_ep_batch_send_wait__refuses_what_it_cannot)
 {
 	struct mrc_context *context = fake_open(0);
@@ -50,8 +75,11 @@ TEST(mrc_ctl_ep_batch_send_wait__refuses_what_it_cannot)
 	int n;
 
 	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
-			 context, 0, MRC_CTL_EP_OP_PORT_STATUS_UPDATE, &req, 1, 1, &rsp, &n)),
+			 context, 0, (enum mrc_ctl_ep_op_type)2, &req, 1, 1, &rsp, &n)),
 		ENOTSUP);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 45, MRC_CTL_EP_OP_EV_PROBE, &req, 1, 1, &rsp, &n)),
+		ENOTSUP); /* not the class that they travel in */
 	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
 			 context, 0, MRC_CTL_EP_OP_EV_PROBE, &req, 1, 1, &rsp, &n)),
 		EINVAL); /* port 0 */

@@ -1,51 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
 
-static const uint32_t evs[] = { 0x00000, 0x10000, 0x20000, 0x30000, 0x00001, 0x10001 };
-
-static uint32_t match(uint32_t mode, const struct mrc_ctl_ev *ev)
-{
-	return profile_match(&fake_dev, fake_peer, mode, ev, evs, WEFT_COUNT(evs));
-}
-
-TEST(profile_match__names_a_path_or_hashes_over_its_plane)
-{
-	bool seen[2] = { false };
-
-	for (uint32_t i = 0; i < WEFT_COUNT(evs); i++) {
-		struct mrc_ctl_ev ev = stage_ev(evs[i], (uint8_t)((evs[i] >> 16) + 1));
-
-		CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_STEV, &ev), evs[i]);
-	}
-	for (uint32_t value = 0; value < 64; value++) {
-		struct mrc_ctl_ev ev = stage_ev(0xabc00000 + value * 0x10000, 1);
-		uint32_t got = match(MRC_CTL_EV_FMT_MODE_UDP, &ev);
-
-		CHECK(got == 0 || got == 1);
-		seen[got & 1] = true;
-		CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_UDP, &ev), got);
-	}
-	CHECK(seen[0] && seen[1]);
-	struct mrc_ctl_ev far = stage_ev(1, 5), nowhere = stage_ev(1, 0);
-
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_STEV, &far), NO_EV);
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_STEV, &nowhere), NO_EV);
-}
-
-TEST(profile_match__finds_srv6_by_address)
-{
-	struct mrc_ctl_ev ev = { .val = { 0xfc, 0xbb, 0, 2, 0, 2, 0, 0x77 }, .port = 2 };
-
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_SRV6, &ev), 0x10001);
-	ev.port = 1;
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_SRV6, &ev), NO_EV);
-	ev.port = 2;
-	ev.val[7] = 0x78;
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_SRV6, &ev), NO_EV);
-	memset(ev.val + 4, 0, 28); /* says too little */
-	CHECK_EQ(match(MRC_CTL_EV_FMT_MODE_SRV6, &ev), NO_EV);
-}
-
 TEST(profile_cc__turns_floats_into_the_engines_numbers)
 {
 	struct plant_cc cc = { .algorithm = "uet-1.0-nscc",
@@ -96,10 +51,10 @@ TEST(profile_apply__gives_a_qp_its_paths)
 	CHECK(qp->inner->mask & WEFT_DEV_SET_PATHS);
 	CHECK_EQ(qp->inner->attr.paths, 5);
 	CHECK_EQ(fake_dev.n_paths, 3); /* each once */
-	CHECK_EQ(fake_dev.active, 2);
-	CHECK_EQ(fake_dev.paths[0], 0x10000);
-	CHECK_EQ(fake_dev.paths[1], 2);
-	CHECK_EQ(fake_dev.paths[2], 0x20001); /* denied: last */
+	CHECK_EQ(fake_dev.active, 3);
+	CHECK_EQ(fake_dev.n_marks, 1); /* before anything is sent */
+	CHECK_EQ(fake_dev.mark[0].ev, 0x20001);
+	CHECK_EQ(fake_dev.mark[0].to, WEFT_PATH_DENIED);
 	struct stage stage = { .context = *context };
 
 	CHECK_EQ(ERRNO_OF(stage_state(&stage, 7, MRC_CTL_PROFILE_OFFLINE)), EBUSY);

@@ -52,6 +52,10 @@ TEST(mrc_ctl_modify_port__shuts_and_opens_a_plane)
 	attr.port_admin_state = MRC_CTL_PORT_ADMIN_ENABLED;
 	CHECK(!mrc_ctl_query_port(context, 2, &attr, MRC_CTL_PORT_ADMIN_STATE));
 	CHECK_EQ(attr.port_admin_state, MRC_CTL_PORT_ADMIN_DISABLED);
+	/* Another process's word: as if it had been said there. */
+	context->station->plant->ports_shut = 1u << 3;
+	watcher_look(context->station);
+	CHECK(!fake_dev.admin[1] && fake_dev.admin[3]);
 	for (int port = 0; port <= 5; port += 5)
 		CHECK_EQ(ERRNO_OF(mrc_ctl_modify_port(
 				 context, (uint8_t)port, &attr, MRC_CTL_PORT_ADMIN_STATE)),
