@@ -150,6 +150,29 @@ static void linger(struct weft_dev *dev)
 	}
 }
 
+bool device_leave(struct weft_dev *dev)
+{
+	if (device_is_dead(dev))
+		return false;
+	/* exit() may be called by a signal's handler, while its thread holds the lock. */
+	for (unsigned tries = 0; pthread_mutex_trylock(&dev->lock); tries++) {
+		if (tries == 1000)
+			return false;
+		weft_clock_sleep(100000);
+	}
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct weft_dev_qp *qp = dev->qps[i];
+
+		if (!qp || !qp->eq)
+			continue;
+		qp->attr.state = WEFT_DEV_ERR;
+		qp_let_go(qp);
+	}
+	linger(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return true;
+}
+
 int weft_dev_close(struct weft_dev *dev)
 {
 	if (dev->fork_age == DEVICE_CLOSED)

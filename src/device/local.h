@@ -201,6 +201,8 @@ bool list_address(const char *text, uint8_t addr[16]);
 /* ---- device.c ---- */
 
 uint64_t device_random(void);
+/* The process ends: last ACKs.  False: a child's, or somebody is inside for good. */
+bool device_leave(struct weft_dev *dev);
 
 /* ---- run.c: what makes a device go ---- */
 

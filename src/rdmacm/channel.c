@@ -38,7 +38,13 @@ void rdma_destroy_event_channel(struct rdma_event_channel *rdma)
 {
 	struct channel *channel = (struct channel *)rdma;
 
+	pthread_mutex_lock(&cm_lock);
+	bool is_read = channel->readers;
+	pthread_mutex_unlock(&cm_lock);
 	(void)close(channel->rdma.fd);
+	/* Who waits in it now waits for ever, as in the kernel; rping takes an end for an error. */
+	if (is_read)
+		return;
 	(void)close(channel->write_fd);
 	while (channel->first) {
 		struct event *event = channel->first;
@@ -147,19 +153,25 @@ int rdma_get_cm_event(struct rdma_event_channel *rdma, struct rdma_cm_event **ou
 {
 	struct channel *channel = (struct channel *)rdma;
 	struct event *event = NULL;
+	ssize_t n = 1;
 	char byte;
 
-	while (!event) {
-		if (read(channel->rdma.fd, &byte, 1) != 1)
-			return -1;
-		pthread_mutex_lock(&cm_lock);
-		event = channel->first;
-		if (event) {
-			channel->first = event->next;
-			event->counted->given++;
-		}
+	pthread_mutex_lock(&cm_lock);
+	channel->readers++;
+	while (!event && n == 1) {
 		pthread_mutex_unlock(&cm_lock);
+		n = read(channel->rdma.fd, &byte, 1);
+		pthread_mutex_lock(&cm_lock);
+		event = n == 1 ? channel->first : NULL;
 	}
+	channel->readers--;
+	if (event) {
+		channel->first = event->next;
+		event->counted->given++;
+	}
+	pthread_mutex_unlock(&cm_lock);
+	if (!event)
+		return -1;
 	complete(event);
 	*out = &event->rdma;
 	return 0;

@@ -60,8 +60,7 @@ int rdma_listen(struct rdma_cm_id *rdma, int backlog)
 	return result;
 }
 
-/* TCP to where the peer listens; its end is told by the thread. */
-static int start(struct id *id)
+int connect_start(struct id *id)
 {
 	struct rdma_addr *addr = &id->rdma.route.addr;
 	struct sockaddr_storage to = { 0 };
@@ -89,7 +88,8 @@ int rdma_connect(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 	if (describe(id, param))
 		return -1;
 	pthread_mutex_lock(&cm_lock);
-	int result = start(id);
+	id->knocks = 0;
+	int result = connect_start(id);
 	pthread_mutex_unlock(&cm_lock);
 	return result ? -1 : event_finish(id);
 }

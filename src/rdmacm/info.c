@@ -103,7 +103,7 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *info)
 /* ---- endpoints ---- */
 
 static int open_passive(
-	struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
+	struct rdma_cm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *init, int qp_type)
 {
 	if (!init)
 		return 0;
@@ -111,6 +111,7 @@ static int open_passive(
 	if (!id_of(id)->qp_init)
 		return -1;
 	*id_of(id)->qp_init = *init;
+	id_of(id)->qp_init->qp_type = (enum ibv_qp_type)qp_type;
 	id->pd = pd;
 	return 0;
 }
@@ -126,7 +127,7 @@ int rdma_create_ep(struct rdma_cm_id **out, struct rdma_addrinfo *info, struct i
 	if (info->ai_flags & RAI_PASSIVE) {
 		result = rdma_bind_addr(id, info->ai_src_addr);
 		if (!result)
-			result = open_passive(id, pd, init);
+			result = open_passive(id, pd, init, info->ai_qp_type);
 	} else {
 		result = rdma_resolve_addr(id, info->ai_src_addr, info->ai_dst_addr, 2000);
 		if (!result)

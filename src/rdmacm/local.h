@@ -28,6 +28,7 @@ enum state {
 	BOUND,
 	LISTENING,
 	CONNECTING, /* TCP is on its way */
+	KNOCKING,   /* nobody listened: once more in a moment */
 	AWAITS_REQUEST,
 	AWAITS_REPLY,
 	ASKED,    /* the program has been told of a request */
@@ -40,6 +41,7 @@ struct channel {
 	struct rdma_event_channel rdma; /* fd: read end; one byte per event */
 	int write_fd;
 	struct event *first;
+	uint32_t readers; /* in rdma_get_cm_event() now */
 };
 
 struct id {
@@ -49,6 +51,8 @@ struct id {
 	struct id *listener; /* of AWAITS_REQUEST and ASKED */
 	enum state state;
 	int fd;
+	uint32_t knocks; /* how often nobody listened */
+	uint64_t knock_at_ns;
 	bool is_sync;
 	uint32_t given, acknowledged; /* events */
 	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */
@@ -103,6 +107,11 @@ struct id *id_find(uint64_t serial);
 struct id *id_next(const struct id *id); /* NULL: the first; with cm_lock */
 int id_open_socket(struct id *id, const struct sockaddr *address); /* bound */
 void id_learn_ports(struct id *id);
+
+/* ---- connect.c ---- */
+
+/* TCP to where the peer listens; what comes of it is told by the thread. */
+int connect_start(struct id *id);
 
 /* ---- wire.c ---- */
 

@@ -4,6 +4,22 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+TEST(device_leave__says_good_bye_for_a_program_that_does_not)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	CHECK_EQ(side_recv(s[0], 1, 0, 100), 0);
+	CHECK_EQ(side_post(s[1], (struct weft_dev_send){ .op = WEFT_DEV_SEND,
+					 .flags = WEFT_DEV_SIGNALED }, 0, 100), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK(device_leave(s[0]->dev)); /* right after its last completion */
+	CHECK_EQ(s[0]->dev->n_zombies, 0);
+	CHECK(!s[0]->qp->eq);
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+	pair_close(s);
+}
+
 TEST(weft_dev_open__gives_each_its_number)
 {
 	struct side *a = side_open(), *b = side_open();

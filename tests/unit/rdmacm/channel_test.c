@@ -51,6 +51,47 @@ TEST(rdma_migrate_id__ends_waiting_in_calls)
 	rdma_destroy_event_channel(channel);
 }
 
+static struct {
+	struct rdma_event_channel *channel;
+	int result, error;
+} reading;
+
+static void *read_one(void *unused)
+{
+	struct rdma_cm_event *event;
+
+	(void)unused;
+	errno = 0;
+	reading.result = rdma_get_cm_event(reading.channel, &event);
+	reading.error = errno;
+	return NULL;
+}
+
+TEST(rdma_destroy_event_channel__leaves_its_readers_waiting)
+{
+	const struct channel *channel;
+	uint32_t readers = 0;
+	pthread_t thread;
+
+	reading.channel = rdma_create_event_channel();
+	reading.result = 1;
+	REQUIRE(reading.channel);
+	channel = (const struct channel *)reading.channel;
+	REQUIRE(!pthread_create(&thread, NULL, read_one, NULL));
+	while (!readers) {
+		pthread_mutex_lock(&cm_lock);
+		readers = channel->readers;
+		pthread_mutex_unlock(&cm_lock);
+	}
+	usleep(10000);
+	rdma_destroy_event_channel(reading.channel);
+	usleep(10000);
+	/* One that came to its read only now has got its due. */
+	CHECK(reading.result == 1 || reading.error == EBADF);
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+}
+
 TEST(rdma_event_str__has_a_word_for_each)
 {
 	for (int i = 0; i <= RDMA_CM_EVENT_TIMEWAIT_EXIT; i++)

@@ -37,19 +37,60 @@ TEST(wire_handle__tells_that_nobody_listens)
 	struct sockaddr_in at = loopback(0);
 	struct rdma_cm_id *id, *other;
 
-	/* A port that was somebody's a moment ago. */
+	/* A port that nobody else can take meanwhile, and where nobody listens. */
 	REQUIRE(!rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
 	REQUIRE(!rdma_bind_addr(other, (struct sockaddr *)&at));
 	uint16_t port = ntohs(rdma_get_src_port(other));
-	CHECK(!rdma_destroy_id(other));
 	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
 	resolve(id, port);
 	CHECK(!rdma_connect(id, NULL));
 	struct rdma_cm_event *event = want(channel, RDMA_CM_EVENT_REJECTED);
 	CHECK_EQ(event->status, 8);
 	rdma_ack_cm_event(event);
+	CHECK(!rdma_destroy_id(other));
 	CHECK(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
+}
+
+static void *listen_late(void *arg)
+{
+	usleep(30000);
+	CHECK(!rdma_listen(arg, 1));
+	return NULL;
+}
+
+TEST(wire_handle__calls_again_where_nobody_listens_yet)
+{
+	struct rdma_event_channel *server = rdma_create_event_channel();
+	struct rdma_event_channel *client = rdma_create_event_channel();
+	struct rdma_cm_id *listener, *id;
+	struct sockaddr_in at = loopback(0);
+	pthread_t thread;
+
+	REQUIRE(!rdma_create_id(server, &listener, NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(listener, (struct sockaddr *)&at));
+	REQUIRE(!rdma_create_id(client, &id, NULL, RDMA_PS_TCP));
+	resolve(id, ntohs(rdma_get_src_port(listener)));
+	CHECK(!rdma_connect(id, NULL));
+	REQUIRE(!pthread_create(&thread, NULL, listen_late, listener));
+	/* On a machine so slow that patience was over: refused, and the next one is not. */
+	struct pollfd ready[] = { { server->fd, POLLIN, 0 }, { client->fd, POLLIN, 0 } };
+	CHECK(poll(ready, 2, 30000) > 0);
+	pthread_join(thread, NULL);
+	if (ready[1].revents) {
+		rdma_ack_cm_event(want(client, RDMA_CM_EVENT_REJECTED));
+		CHECK(!rdma_connect(id, NULL));
+	}
+	struct rdma_cm_event *event = want(server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	struct rdma_cm_id *passive = event->id;
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_reject(passive, NULL, 0));
+	rdma_ack_cm_event(want(client, RDMA_CM_EVENT_REJECTED));
+	CHECK(!rdma_destroy_id(passive));
+	CHECK(!rdma_destroy_id(id));
+	CHECK(!rdma_destroy_id(listener));
+	rdma_destroy_event_channel(server);
+	rdma_destroy_event_channel(client);
 }
 
 TEST(wire_hang_up__is_seen_by_the_peer)
