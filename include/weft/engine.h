@@ -252,7 +252,7 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle 
 /* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
 /*
  * Asks the processor for the memory that the next calls will touch; for callers with more endpoints
- * than a cache holds.  Steps 0, 1, 2 in this order, some other work between, then the calls.
+ * than a cache holds.  Steps 0, 1, 2, 3 in this order, some other work between, then the calls.
  */
 void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
 bool weft_wants_output(const struct weft_endpoint *ep);

@@ -197,6 +197,16 @@ bool weft_switch_take(
 uint32_t weft_switch_busy_port(const struct weft_switch *sw, uint32_t port);
 
 /*
+ * Ask the processor for what the next calls will touch; for callers with more switches than a cache
+ * holds.  In this order, some other work between: the switch, what is looked up for a frame, the
+ * port that it leaves by, those that wait there.
+ */
+void weft_switch_fetch(const struct weft_switch *sw);
+void weft_switch_fetch_route(const struct weft_switch *sw, const struct weft_frame *frame);
+void weft_switch_fetch_port(const struct weft_switch *sw, uint32_t port);
+void weft_switch_fetch_queues(const struct weft_switch *sw, uint32_t port);
+
+/*
  * PFC.  _pause_poll: tells the neighbour on *port to stop sending data, or to go on; false: nobody
  * is to be told.  Ask after each input and take.  _pause: the neighbour on port told us.
  */

@@ -44,34 +44,70 @@ static void fetch_qps(const struct weft_endpoint *ep)
 	fetch(&ep->answers[ep->answer_tail & ep->answer_mask], 2 * sizeof(struct answer));
 }
 
+/* What the next few packets are cut from, noted in, and acknowledged in. */
 static void fetch_sending(const struct weft_endpoint *ep, const struct weft_qp *qp)
 {
-	const struct pathset *set = &ep->sets[qp->set];
 	uint32_t page = qp->pages[(qp->psn_next / PAGE_PSNS) & ep->page_mask];
 
 	fetch(&qp->sq[qp->sq_send & ep->sq_mask], sizeof(struct sq_work));
 	if (page != PAGE_NONE)
-		fetch(&ep->page[page].rec[qp->psn_next % PAGE_PSNS], 4 * LINE);
+		fetch(&ep->page[page].rec[qp->psn_next % PAGE_PSNS], 2 * LINE);
 	page = qp->pages[(qp->psn_unack / PAGE_PSNS) & ep->page_mask];
 	if (page != PAGE_NONE) {
 		fetch(&ep->page[page], 1);
 		fetch(&ep->page[page].rec[qp->psn_unack % PAGE_PSNS], 4 * LINE);
 	}
-	fetch(set->plane, 1);
 }
 
 static void fetch_rest(const struct weft_endpoint *ep)
 {
 	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
+	uint32_t sets = WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS);
 
+	for (uint32_t i = 0; i < sets; i++) {
+		if (!ep->sets[i].in_use)
+			continue;
+		fetch(ep->sets[i].plane, ep->config.ports * sizeof(struct plane));
+		fetch(ep->sets[i].order, ep->sets[i].paths * sizeof(uint16_t));
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
 		if (!qp->in_use)
 			continue;
-		fetch(&qp->rx_bits[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
+		fetch(&qp->rx_bits[((qp->rx_cack + 1) & ep->rx_mask) / 64], LINE);
 		fetch(&qp->rx_last[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
-		if (qp->sq_head != qp->sq_tail && qp->set != SET_NONE)
+		fetch(&qp->pages[(qp->psn_unack / PAGE_PSNS) & ep->page_mask], 1);
+		fetch(&qp->pages[(qp->psn_next / PAGE_PSNS) & ep->page_mask], 1);
+	}
+}
+
+/* The path that each plane sends by next, and one that it answers by. */
+static void fetch_paths(const struct weft_endpoint *ep, const struct pathset *set)
+{
+	for (uint32_t p = 0; p < ep->config.ports; p++) {
+		const struct plane *plane = &set->plane[p];
+		uint32_t turn = plane->reply_turn, active = plane->active;
+
+		if (!active)
+			continue;
+		fetch(&set->path[set->order[plane->first + active - plane->left]], 1);
+		fetch(&set->path[set->order[plane->first + (turn / 4 * 2 + turn % 2) % active]], 1);
+	}
+}
+
+static void fetch_ends(const struct weft_endpoint *ep)
+{
+	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
+	uint32_t sets = WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS);
+
+	for (uint32_t i = 0; i < sets; i++)
+		if (ep->sets[i].in_use)
+			fetch_paths(ep, &ep->sets[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct weft_qp *qp = &ep->qps[i];
+
+		if (qp->in_use && qp->sq_head != qp->sq_tail && qp->set != SET_NONE)
 			fetch_sending(ep, qp);
 	}
 }
@@ -82,6 +118,8 @@ void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step)
 		fetch_head(ep);
 	else if (step == 1)
 		fetch_qps(ep);
-	else
+	else if (step == 2)
 		fetch_rest(ep);
+	else
+		fetch_ends(ep);
 }

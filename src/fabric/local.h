@@ -69,6 +69,11 @@ static inline struct weft_port_counters *counters_of(struct weft_switch *sw, uin
 
 /* ---- table.c ---- */
 
+/* Where the search for a uSID begins, and mostly ends. */
+static inline uint32_t table_first_place(const struct weft_switch *sw, uint16_t sid)
+{
+	return (sid * UINT32_C(0x9e3779b1) >> 12) & sw->sid_mask;
+}
 void table_clear(struct weft_switch *sw);
 /* NULL: not there.  _find counts the packet. */
 const struct weft_hop *table_find_sid(struct weft_switch *sw, uint16_t sid);

@@ -38,7 +38,7 @@ void table_clear(struct weft_switch *sw)
 /* The place of a uSID, or the free one where it would go. */
 static uint32_t find_place(const struct weft_switch *sw, uint16_t sid)
 {
-	uint32_t i = (sid * UINT32_C(0x9e3779b1) >> 12) & sw->sid_mask;
+	uint32_t i = table_first_place(sw, sid);
 
 	while (sw->sids[i].sid && sw->sids[i].sid != sid)
 		i = (i + 1) & sw->sid_mask;

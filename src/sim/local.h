@@ -30,7 +30,7 @@ enum {
 	WHEEL_BITS = 8,
 	WHEEL_LEVELS = 5,
 	AREAS_MAX = 1024,
-	FETCH_VISITS = 4, /* memory is asked for so many visits before it is needed */
+	FETCH_VISITS = 5, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,
 	STEP_WINDOWS_MAX = 16,
 	POD_HOSTS = 512, /* that are taken through a step together: what a cache holds */

@@ -14,7 +14,7 @@ TEST(weft_endpoint_fetch__changes_nothing)
 
 		REQUIRE(before);
 		memcpy(before, w.end[0], bytes);
-		for (unsigned step = 0; step < 3; step++)
+		for (unsigned step = 0; step < 4; step++)
 			weft_endpoint_fetch(w.end[0], step);
 		CHECK_MEM(w.end[0], before, bytes);
 		free(before);
