@@ -63,7 +63,7 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 	cq_put(qp->init.cq_tx, &wc, false);
 }
 
-static void finish_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited)
+void done_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited)
 {
 	wc->qpn = qp->number;
 	wc->qp_user = qp->init.user;
@@ -81,7 +81,7 @@ void done_flush(struct weft_dev_qp *qp)
 			.op = WEFT_DEV_DONE_RECV,
 			.vendor = WEFT_FLUSHED };
 
-		finish_recv(qp, &wc, false);
+		done_recv(qp, &wc, false);
 	}
 	qp->rq_fed = qp->rq_tail;
 }
@@ -94,8 +94,8 @@ void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
 }
 
 /* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs. */
-static void put_grh(struct weft_dev_qp *qp, const struct recv *recv,
-	const struct weft_done *done, const struct contact *from)
+static void put_grh(struct weft_dev_qp *qp, void *to, bool scattered, const struct weft_done *done,
+	const struct contact *from)
 {
 	uint8_t grh[WEFT_GRH_BYTES] = { 0x60 };
 	uint32_t bytes = done->len_bytes - WEFT_GRH_BYTES;
@@ -109,10 +109,10 @@ static void put_grh(struct weft_dev_qp *qp, const struct recv *recv,
 	memcpy(grh + 24, qp->dev->name.gid, 16);
 	if (done->len_bytes < WEFT_GRH_BYTES)
 		return;
-	if (recv->scattered)
-		post_scatter(recv->to, 0, grh, sizeof(grh));
-	else if (recv->to)
-		memcpy(recv->to, grh, sizeof(grh));
+	if (scattered)
+		post_scatter(to, 0, grh, sizeof(grh));
+	else if (to)
+		memcpy(to, grh, sizeof(grh));
 }
 
 static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
@@ -127,10 +127,15 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 		.src_qpn = qp->attr.peer_qpn,
 	};
 	bool has_imm = done->kind == WEFT_DONE_RECV_IMM || done->flags & WEFT_DONE_HAS_IMM;
-	struct recv *recv;
+	bool solicited = qp->init.profile == WEFT_DEV_STRICT || done->flags & WEFT_DONE_SOLICITED;
+	struct recv held = { 0 }, *recv = &held;
 
 	wc.flags = has_imm ? WEFT_DEV_WC_WITH_IMM : 0u;
-	if (qp->init.srq) {
+	if (qp->held) {
+		held.to = held_at(qp, done->id);
+		if (done->status || !held.to)
+			return; /* the program's own are flushed from its queue */
+	} else if (qp->init.srq) {
 		recv = &qp->init.srq->slots[done->id];
 		qp->init.srq->free[qp->init.srq->n_free++] = (uint32_t)done->id;
 	} else {
@@ -144,11 +149,15 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 			contact_by_peer(qp->dev, done->peer, qp->number, done->src_qpn);
 
 		wc.src_qpn = from ? from->qpn : 0;
-		put_grh(qp, recv, done, from);
+		put_grh(qp, recv->to, recv->scattered, done, from);
 		wc.flags |= WEFT_DEV_WC_GRH;
 	}
-	finish_recv(qp, &wc, qp->init.profile == WEFT_DEV_STRICT ||
-				     done->flags & WEFT_DONE_SOLICITED);
+	if (qp->held) {
+		if (qp->attr.state != WEFT_DEV_ERR)
+			held_put(qp, done->id, &wc, solicited);
+		return;
+	}
+	done_recv(qp, &wc, solicited);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
 }

@@ -77,6 +77,8 @@ struct contact {
 	struct weft_live_end end;
 };
 
+struct held;
+
 struct paths { /* a choice of EVs */
 	uint32_t *evs, *states; /* states: enum weft_path_state; EMPTY: not said */
 	uint32_t n, active, active_min, users;
@@ -96,6 +98,7 @@ struct weft_dev {
 	bool has_thread, stop, asleep, has_overrun;
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
 	uint32_t greet_tokens;
+	uint64_t datagrams_too_long; /* lost: longer than their receive */
 	struct weft_dev_qp *qps[SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
@@ -182,6 +185,7 @@ struct weft_dev_qp {
 	struct work *sq;
 	struct recv *rq;
 	uint8_t *inlines, *lists;
+	struct held *held; /* of datagrams, with a receive queue of its own; else NULL */
 	uint32_t sq_mask, rq_mask;
 	uint64_t sq_head, sq_fed, sq_tail, rq_head, rq_fed, rq_tail;
 };
@@ -262,6 +266,20 @@ void done_take(struct weft_dev *dev, const struct weft_done *done);
 void done_flush(struct weft_dev_qp *qp);
 void done_fail_front(struct weft_dev_qp *qp, uint32_t status); /* the oldest send ends so */
 bool srq_done(struct weft_dev_qp *qp, const struct weft_done *done, struct weft_dev_wc *wc);
+
+/* A receive is over, and its completion ready but for the queue pair's part. */
+void done_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited);
+
+/* ---- held.c ---- */
+
+bool held_open(struct weft_dev_qp *qp);
+void held_close(struct weft_dev_qp *qp);
+void held_reset(struct weft_dev_qp *qp);
+void held_feed(struct weft_dev_qp *qp); /* room for the engine to receive into */
+void *held_at(struct weft_dev_qp *qp, uint64_t slot); /* NULL: no such slot */
+/* A datagram lies in `slot`; wc->len_bytes of it, at most those of a packet. */
+void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, bool solicited);
+void held_hand_over(struct weft_dev_qp *qp); /* as far as there are receives */
 
 /* ---- greet_wire.c ---- */
 

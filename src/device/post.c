@@ -271,6 +271,10 @@ void queue_backlog(struct weft_dev_qp *qp)
 
 static void feed_receives(struct weft_dev_qp *qp)
 {
+	if (qp->held) {
+		held_feed(qp);
+		qp->rq_fed = qp->rq_tail;
+	}
 	while (qp->rq_fed != qp->rq_tail) {
 		const struct recv *recv = &qp->rq[qp->rq_fed & qp->rq_mask];
 		struct weft_recv to = { .id = qp->rq_fed,
@@ -345,6 +349,8 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 		qp->rq_tail++;
 		if (qp->attr.state == WEFT_DEV_ERR)
 			done_flush(qp);
+		else if (qp->held)
+			held_hand_over(qp);
 		else
 			queue_feed(qp);
 	}

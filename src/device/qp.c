@@ -214,7 +214,8 @@ static bool open_rings(struct weft_dev_qp *qp)
 	qp->rq = calloc(recvs, sizeof(*qp->rq));
 	qp->inlines = calloc(sends, WEFT_MAX(qp->init.inline_bytes, 1u));
 	qp->lists = calloc(recvs, post_list_bytes(qp->init.rq_sges));
-	return qp->sq && qp->rq && qp->inlines && qp->lists;
+	return qp->sq && qp->rq && qp->inlines && qp->lists &&
+	       (qp->init.profile != WEFT_DEV_DATAGRAM || !qp->init.rq_depth || held_open(qp));
 }
 
 static void free_qp(struct weft_dev_qp *qp)
@@ -225,6 +226,7 @@ static void free_qp(struct weft_dev_qp *qp)
 	free(qp->rq);
 	free(qp->inlines);
 	free(qp->lists);
+	held_close(qp);
 	free(qp);
 }
 
@@ -384,6 +386,8 @@ static void reset(struct weft_dev_qp *qp)
 	}
 	qp->sq_head = qp->sq_fed = qp->sq_tail = 0;
 	qp->rq_head = qp->rq_fed = qp->rq_tail = 0;
+	if (qp->held)
+		held_reset(qp);
 	set_defaults(qp);
 	qp->attr.paths = old.paths;
 }

@@ -33,7 +33,8 @@ static void write_line(struct weft_dev *dev)
 	for (unsigned i = 0; weft_counter_name(i); i++)
 		fprintf(file, ", \"%s\": %llu", weft_counter_name(i),
 			(unsigned long long)weft_counter_value(counters, i));
-	fprintf(file, "}\n");
+	fprintf(file, ", \"datagrams_too_long\": %llu}\n",
+		(unsigned long long)dev->datagrams_too_long);
 	pthread_mutex_unlock(&dev->lock);
 	fclose(file);
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#define MANY 100u
+#define BYTES 64u
+
+static struct weft_dev_ah *open_both(struct side *s[2])
+{
+	struct weft_dev_ah *ah = NULL;
+	uint8_t gid[16];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+		s[i] = side_open();
+		side_open_qp(s[i], WEFT_DEV_DATAGRAM, NULL);
+		side_init(s[i]);
+		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+		attr.state = WEFT_DEV_RTS;
+		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	}
+	weft_dev_gid(s[1]->dev, gid);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid, &ah), 0);
+	return ah;
+}
+
+/* Number `i`, and waits until it lies at the receiver. */
+static void send_one(struct side *s[2], struct weft_dev_ah *ah, uint32_t i)
+{
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND_IMM,
+		.flags = WEFT_DEV_SIGNALED,
+		.qkey = 77,
+		.imm = i,
+		.ah = ah,
+		.peer_qpn = weft_dev_qp_number(s[1]->qp) };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+	struct weft_dev_wc wc;
+	uint64_t came = 0;
+
+	memset(s[0]->memory, (int)i, BYTES);
+	CHECK_EQ(side_post(s[0], send, 0, BYTES), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	while (came <= i && weft_clock_now(NULL) < limit_ns) {
+		CHECK_EQ(weft_dev_cq_poll(s[1]->cq, &wc, 1), 0); /* there are no receives */
+		pthread_mutex_lock(&s[1]->dev->lock);
+		came = weft_stats(s[1]->dev->ep)->rx_datagram;
+		pthread_mutex_unlock(&s[1]->dev->lock);
+	}
+	CHECK_EQ(came, i + 1);
+}
+
+TEST(held_hand_over__gives_each_receive_the_next_datagram)
+{
+	struct side *s[2];
+	struct weft_dev_ah *ah = open_both(s);
+
+	for (uint32_t i = 0; i < MANY; i++)
+		send_one(s, ah, i);
+	for (uint32_t i = 0; i < MANY; i++) {
+		CHECK_EQ(side_recv(s[1], 1000 + i, 0, WEFT_GRH_BYTES + BYTES), 0);
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_OK);
+		CHECK_EQ(wc.id, 1000 + i);
+		CHECK_EQ(wc.imm, i);
+		CHECK_EQ(wc.len_bytes, WEFT_GRH_BYTES + BYTES);
+		CHECK_EQ(wc.src_qpn, weft_dev_qp_number(s[0]->qp));
+		CHECK_EQ(s[1]->memory[WEFT_GRH_BYTES], i);
+		CHECK_EQ(s[1]->memory[WEFT_GRH_BYTES + BYTES - 1], i);
+	}
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	pair_close(s);
+}
+
+TEST(held_hand_over__loses_what_is_longer_than_its_receive)
+{
+	struct side *s[2];
+	struct weft_dev_ah *ah = open_both(s);
+	struct weft_dev_wc wc;
+
+	send_one(s, ah, 0);
+	CHECK_EQ(side_recv(s[1], 5, 0, WEFT_GRH_BYTES + BYTES - 1), 0);
+	CHECK_EQ(weft_dev_cq_poll(s[1]->cq, &wc, 1), 0);
+	CHECK_EQ(s[1]->dev->datagrams_too_long, 1);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	pair_close(s);
+}
+
+TEST(held_reset__begins_anew)
+{
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RESET };
+	struct side *s[2];
+	struct weft_dev_ah *ah = open_both(s);
+	struct weft_dev_wc wc;
+
+	send_one(s, ah, 0);
+	CHECK_EQ(weft_dev_qp_modify(s[1]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	side_init(s[1]);
+	CHECK_EQ(side_recv(s[1], 5, 0, 512), 0);
+	CHECK_EQ(weft_dev_cq_poll(s[1]->cq, &wc, 1), 0); /* of a former life */
+	attr.state = WEFT_DEV_ERR;
+	CHECK_EQ(weft_dev_qp_modify(s[1]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	wc = side_wait(s[1]);
+	CHECK_EQ(wc.id, 5);
+	CHECK_EQ(wc.status, WEFT_DEV_WR_FLUSH_ERR);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	pair_close(s);
+}
