@@ -5,7 +5,7 @@
  * All seeds are run, also after one has failed: a claim that fails under one seed of three says
  * something else than one that fails under all.
  */
-#include "play.h"
+#include "play_lab.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -15,19 +15,23 @@
 #include <string.h>
 #include <weft/net.h>
 #include <weft/report.h>
+#include <weft/yaml.h>
 
-enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, KEPT_MAX = 16 };
+enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, OPTION_RATE, KEPT_MAX = 16 };
 
 struct play_args {
 	const char *scenario, *on, *json, *svg, *report;
 	uint64_t seed_first, seed_last;
+	uint64_t rate_bps;
 	uint32_t threads;
 	bool has_seeds, dry_run, quiet;
 };
 
 /* clang-format off */
 static const struct argp_option options[] = {
-	{ "on", OPTION_ON, "WORLD", 0, "sim: in virtual time (default)", 0 },
+	{ "on", OPTION_ON, "WORLD", 0, "sim: in virtual time (default); lab: live, slower", 0 },
+	{ "rate", OPTION_RATE, "RATE", 0, "lab: of a host's line (default: 400Mb/s by all hosts)",
+		0 },
 	{ "seeds", 's', "N[-M]", 0, "instead of those of the file", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
 	{ "json", 'j', "FILE", 0, "write JSON lines, - for standard output", 0 },
@@ -47,8 +51,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_ON:
-		if (strcmp(arg, "sim"))
-			argp_error(state, "on: \"%s\", wanted is sim", arg);
+		if (strcmp(arg, "sim") && strcmp(arg, "lab"))
+			argp_error(state, "on: \"%s\", wanted is sim or lab", arg);
 		a->on = arg;
 		return 0;
 	case 's':
@@ -75,6 +79,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_REPORT:
 		a->report = arg;
 		return 0;
+	case OPTION_RATE:
+		if (!weft_unit_parse(WEFT_UNIT_SPEED, arg, &a->rate_bps) || a->rate_bps < 1000000)
+			argp_error(state, "rate: \"%s\", wanted is a speed from 1Mb/s on", arg);
+		return 0;
 	case OPTION_DRY:
 		a->dry_run = true;
 		return 0;
@@ -93,6 +101,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+}
+
+static bool is_live(const struct play_args *a)
+{
+	return !strcmp(a->on, "lab");
 }
 
 static int fail(const char *what)
@@ -163,24 +176,35 @@ static bool write_page(const struct session *s, char *error, size_t error_bytes)
 	return true;
 }
 
-static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_bytes)
+static struct weft_play_result *simulate(
+	struct session *s, uint64_t seed, char *error, size_t error_bytes)
 {
-	const struct play_args *a = s->args;
-	const struct weft_play_head *head = weft_play_head(s->play);
 	struct play_progress progress;
 	char what[64];
 
 	(void)snprintf(what, sizeof(what), "seed %" PRIu64, seed);
 	play_progress_begin(&progress, what);
-	progress.stop_ps = head->stop_ps;
+	progress.stop_ps = weft_play_head(s->play)->stop_ps;
 	struct weft_play_options o = { .seed = seed,
-		.threads = a->threads,
+		.threads = s->args->threads,
 		.watch = play_progress_watch,
 		.watch_arg = &progress,
 		.now_ns = weft_clock_now };
 	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
 
 	play_progress_end(&progress);
+	return r;
+}
+
+static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_bytes)
+{
+	const struct play_args *a = s->args;
+	const struct weft_play_head *head = weft_play_head(s->play);
+	struct weft_play_result *r =
+		is_live(a) ? play_lab_run(s->play, seed, a->rate_bps, a->quiet ? NULL : &s->term,
+				     error, error_bytes)
+			   : simulate(s, seed, error, error_bytes);
+
 	if (!r)
 		return false;
 	if (!a->quiet) {
@@ -245,7 +269,7 @@ static int work(struct play_args *a)
 		a->seed_last = weft_play_head(s.play)->seed_last;
 	}
 	term_open(&s.term, stdout);
-	if (fits(s.play, a, &rc)) {
+	if (is_live(a) ? !a->dry_run : fits(s.play, a, &rc)) {
 		bool is_stdout = a->json && !strcmp(a->json, "-");
 
 		s.json = !a->json ? NULL : is_stdout ? stdout : fopen(a->json, "w");

@@ -2,17 +2,14 @@
 /*
  * demo_lab - a fabric for one demo, and its certain end.
  *
- * Its name has our process id in it, so demos do not meet.  Whatever way this program ends, a guard
- * process takes the lab down: it waits for the end of a pipe that nobody else holds.  A handler for
- * signals alone would not do, since SIGKILL and a crash have none.
+ * Its name has our process id in it, so demos do not meet.
  */
 #include "demo.h"
+#include "lab_guard.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <weft/base.h>
 
@@ -54,29 +51,10 @@ static int write_fabric(const struct demo *demo, const char *path, char *error, 
 	return -1;
 }
 
-/* The guard's whole life; it must outlive the Ctrl-C that ends its parent. */
-static void guard(const char *lab_name, int end_fd)
-{
-	char error[DEMO_TEXT_BYTES], byte;
-	struct weft_lab *lab;
-
-	(void)setsid();
-	(void)signal(SIGHUP, SIG_IGN);
-	while (read(end_fd, &byte, 1) < 0 && errno == EINTR)
-		;
-	if (!weft_lab_open(&lab, lab_name, error, sizeof(error)))
-		(void)weft_lab_down(lab, error, sizeof(error));
-	_exit(0);
-}
-
-static pid_t guard_pid;
-static int guard_fd = -1;
-
 int demo_lab_up(struct demo *demo, char *error, size_t error_bytes)
 {
 	static char name[WEFT_TOPO_NAME_BYTES];
 	char path[4096];
-	int fds[2];
 	const struct weft_lab_options up = {
 		.fabric = path, .name = name, .switches = demo->switches
 	};
@@ -86,18 +64,10 @@ int demo_lab_up(struct demo *demo, char *error, size_t error_bytes)
 	(void)snprintf(path, sizeof(path), "%s/fabric.yaml", demo->folder);
 	if (write_fabric(demo, path, error, error_bytes))
 		return -1;
-	fflush(NULL);
-	if (pipe(fds) || (guard_pid = fork()) < 0) {
+	if (!lab_guard_start(name)) {
 		(void)snprintf(error, error_bytes, "fork: %s", strerror(errno));
 		return -1;
 	}
-	if (!guard_pid) {
-		(void)close(fds[1]);
-		guard(name, fds[0]);
-	}
-	(void)close(fds[0]);
-	guard_fd = fds[1];
-	(void)fcntl(guard_fd, F_SETFD, FD_CLOEXEC);
 	if (weft_lab_up(&up, error, error_bytes) ||
 		weft_lab_open(&demo->lab, name, error, error_bytes))
 		return -1;
@@ -110,10 +80,5 @@ void demo_lab_down(struct demo *demo)
 {
 	weft_lab_close(demo->lab);
 	demo->lab = NULL;
-	if (guard_fd >= 0)
-		(void)close(guard_fd);
-	while (guard_pid > 0 && waitpid(guard_pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	guard_fd = -1;
-	guard_pid = 0;
+	lab_guard_end();
 }

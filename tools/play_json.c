@@ -25,12 +25,19 @@ static double us(uint64_t ps)
 
 static json_t *run_line(const struct weft_play_result *r)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}",
-		"kind", "run", "name", r->name, "title", r->title, "file", r->file, "fabric",
-		r->fabric, "transport", r->transport, "seed", (json_int_t)r->seed, "hosts",
-		(json_int_t)r->hosts, "planes", (json_int_t)r->planes, "host_bps",
-		(json_int_t)r->host_bps, "paths", (json_int_t)r->paths, "stop_us", us(r->stop_ps),
-		"line_bps", r->line_bps, "flows", (json_int_t)r->n_flows);
+	json_t *line =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}",
+			"kind", "run", "name", r->name, "title", r->title, "file", r->file,
+			"fabric", r->fabric, "transport", r->transport, "seed", (json_int_t)r->seed,
+			"hosts", (json_int_t)r->hosts, "planes", (json_int_t)r->planes, "host_bps",
+			(json_int_t)r->host_bps, "paths", (json_int_t)r->paths, "stop_us",
+			us(r->stop_ps), "line_bps", r->line_bps, "flows", (json_int_t)r->n_flows);
+
+	if (line && r->slower > 0) {
+		json_object_set_new(line, "slower", json_real(r->slower));
+		json_object_set_new(line, "late_us", json_real(us(r->late_ps)));
+	}
+	return line;
 }
 
 static json_t *load_line(const struct weft_play_result *r, const struct weft_play_group *g)

@@ -164,6 +164,16 @@ void play_print_result(const struct weft_play_result *r, const struct term *term
 		human_count(n[2], r->totals.marked), human_count(n[3], r->totals.trimmed),
 		human_count(n[4], r->totals.lost), human_count(n[5], c->paths_retired),
 		human_count((char[HUMAN_MAX]){ 0 }, c->paths_revived));
+	if (r->slower > 0) {
+		fprintf(term->out,
+			"lab        seed %" PRIu64 ", %.2f s (and %.1f s to set up), time %.0f "
+			"times slower\n",
+			r->seed, r->run_s, r->open_s, r->slower);
+		fprintf(term->out,
+			"machine    stood still for %.2f us of the scenario's time at most\n",
+			(double)r->late_ps / 1e6);
+		return;
+	}
 	fprintf(term->out, "digest     %016" PRIx64 "  seed %" PRIu64 ", %.2f us simulated\n",
 		r->totals.digest, r->seed, (double)r->totals.now_ps / 1e6);
 	fprintf(term->out, "cost       %.2f s (and %.2f s to set up), %.2f M packet-hops/s\n",

@@ -128,6 +128,8 @@ struct weft_play_result {
 	struct weft_play_recovery *recoveries;
 	uint32_t n_recoveries;
 	double open_s, run_s; /* of real time */
+	double slower;        /* how much slower than the scenario a live run was; 0: simulated */
+	uint64_t late_ps;     /* live: the longest that a host was not run by this machine */
 };
 
 /* What a run of this scenario needs; false: error says what is wrong with its words. */
@@ -137,6 +139,31 @@ bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft
 struct weft_play_result *weft_play_run(const struct weft_play *play,
 	const struct weft_play_options *options, char *error, size_t error_bytes);
 void weft_play_result_free(struct weft_play_result *result); /* NULL is fine */
+
+/*
+ * ---- for other worlds than sim: what is to happen, and a result to be filled in ----
+ */
+struct weft_play_script {
+	const struct weft_sim_config *config; /* transport, paths, switches; the scenario's */
+	struct weft_sim_flow *flows;          /* docs of weft_sim_open() hold */
+	struct weft_sim_edge *edges;
+	uint32_t n_flows, n_edges;
+	struct weft_play_faults faults; /* in no order of time */
+	struct weft_play_group *groups;
+	uint32_t n_groups;
+};
+bool weft_play_script_open(struct weft_play_script *script, const struct weft_play *play,
+	uint64_t seed, char *error, size_t error_bytes);
+void weft_play_script_close(struct weft_play_script *script);
+/*
+ * Describes the run; room for rows_max rows of these columns (their names, units and ways; ended by
+ * an empty name).  The caller fills in flow_ps, start_ps, totals, counters and rows, then lets
+ * recoveries be found.  NULL: out of memory.
+ */
+struct weft_play_result *weft_play_result_new(const struct weft_play *play,
+	const struct weft_play_script *script, uint64_t seed,
+	const struct weft_play_column columns[], uint32_t rows_max);
+void weft_play_recoveries_find(struct weft_play_result *result);
 
 /* group NULL: all flows.  By nearest rank over the flows that are done; 0: none is. */
 uint64_t weft_play_quantile(

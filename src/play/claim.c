@@ -183,6 +183,10 @@ void weft_play_judge(const struct weft_play *play, uint32_t index,
 		(void)snprintf(j->why, sizeof(j->why), "only in %s", claim->in);
 		return;
 	}
+	if (claim->is_digest && result->slower > 0) {
+		(void)snprintf(j->why, sizeof(j->why), "only virtual time repeats itself");
+		return;
+	}
 	if (claim->is_digest) {
 		judge_digest(claim, result, j);
 		return;
@@ -191,6 +195,10 @@ void weft_play_judge(const struct weft_play *play, uint32_t index,
 
 	WEFT_ASSERT(measure);
 	value = measure_of(result, claim);
+	if (result->slower > 0 && (measure_is_sim_only(measure) || isnan(value))) {
+		(void)snprintf(j->why, sizeof(j->why), "not measured in a lab");
+		return;
+	}
 	measure_text(measure->unit, value, j->measured, sizeof(j->measured));
 	if (!strcmp(claim->relative, "ideal")) {
 		double ideal = (double)(group ? group->ideal_ps : result->ideal_ps);

@@ -8,7 +8,7 @@
  *   place.c   its fabric                  traffic.c  who sends to whom
  *   claim.c   its claims, judged          measure.c  what a claim may speak of
  *   run.c     a run                       sample.c   how it went over time
- *   engine.c  its engine and switches
+ *   engine.c  its engine and switches     script.c   what a run consists of
  */
 #include <weft/base.h>
 #include <weft/load.h>
@@ -92,6 +92,7 @@ struct measure {
 	double (*of)(const struct weft_play_result *result, const struct claim *claim);
 	const char *help;
 };
+bool measure_is_sim_only(const struct measure *measure); /* a lab cannot tell */
 const struct measure *measure_find(const char *word, char hint[96]);
 /* NaN: cannot be said of this run. */
 double measure_of(const struct weft_play_result *result, const struct claim *claim);
@@ -99,7 +100,7 @@ void measure_text(enum measure_unit unit, double value, char *text, size_t bytes
 const struct weft_play_group *group_find(
 	const struct weft_play_result *result, const char *name); /* NULL: none */
 
-/* ---- run.c, sample.c ---- */
+/* ---- script.c, sample.c ---- */
 
 struct sampler {
 	struct weft_play_result *result;
@@ -115,7 +116,6 @@ bool sample_open(struct sampler *s, struct weft_play_result *result, const struc
 	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed);
 void sample_take(struct sampler *s, uint64_t now_ps);
 void sample_close(struct sampler *s);
-void recovery_find(struct weft_play_result *result);
 
 struct weft_play {
 	struct weft_play_head head;

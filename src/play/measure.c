@@ -336,6 +336,12 @@ const struct measure *measure_find(const char *word, char hint[96])
 	return NULL;
 }
 
+/* A lab's switches say how long a queue was at most since they began, and not when. */
+bool measure_is_sim_only(const struct measure *measure)
+{
+	return measure->unit == MEASURE_BYTES || measure->of == corrupt;
+}
+
 double measure_of(const struct weft_play_result *result, const struct claim *claim)
 {
 	char hint[96];

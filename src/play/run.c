@@ -15,52 +15,6 @@ static double real_s(const struct weft_play_options *options)
 	return options->now_ns ? (double)options->now_ns(NULL) / 1e9 : 0;
 }
 
-/* Two loads of one name would be one to claims. */
-static void name_apart(struct weft_play_group *groups, uint32_t n)
-{
-	for (uint32_t i = 1; i < n; i++) {
-		unsigned copies = 1;
-
-		for (uint32_t k = 0; k < i; k++)
-			copies += !strcmp(groups[k].name, groups[i].name);
-		if (copies > 1)
-			(void)snprintf(
-				groups[i].name, sizeof(groups[i].name), "load%u", (unsigned)i + 1);
-	}
-}
-
-bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *all,
-	struct weft_play_group **groups, char *error, size_t error_bytes)
-{
-	char why[256] = "out of memory";
-	bool good = true;
-
-	*all = (struct weft_load){ 0 };
-	*groups = calloc(play->head.n_loads, sizeof(**groups));
-	for (uint32_t i = 0; i < play->head.n_loads && *groups && good; i++) {
-		const struct traffic *load = &play->loads[i];
-		struct weft_play_group *group = &(*groups)[i];
-
-		group->first = all->n;
-		good = traffic_add(
-			play->topo, load, seed + i, all, &group->ideal_ps, why, sizeof(why));
-		if (!good)
-			break;
-		group->n = all->n - group->first;
-		(void)snprintf(group->name, sizeof(group->name), "%s", load->name);
-		group->line_bps = traffic_line_bps(play->topo, all->flows + group->first, group->n);
-	}
-	if (good && *groups) {
-		name_apart(*groups, play->head.n_loads);
-		return true;
-	}
-	(void)snprintf(error, error_bytes, "%s: %s", play->head.file, why);
-	weft_load_close(all);
-	free(*groups);
-	*groups = NULL;
-	return false;
-}
-
 bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft_sim_memory *memory,
 	char *error, size_t error_bytes)
 {
@@ -90,8 +44,7 @@ struct job {
 	const struct weft_play_options *options;
 	struct weft_sim_config config;
 	struct weft_play_result *result;
-	struct weft_load load;
-	struct weft_play_faults faults;
+	struct weft_play_script script;
 	struct weft_sim *sim;
 	bool is_stopped;
 };
@@ -105,83 +58,33 @@ static bool watch(void *arg, const struct weft_sim_totals *so_far)
 	return !job->is_stopped;
 }
 
-/* What the whole is bound by: each load from its start, and all of them together. */
-static uint64_t ideal_of(const struct job *job)
-{
-	const struct weft_play_result *r = job->result;
-	uint64_t all_ps = weft_sim_ideal_ps(job->play->topo, job->load.flows, r->n_flows);
-
-	for (uint32_t i = 0; i < r->n_groups; i++)
-		all_ps = WEFT_MAX(all_ps, r->groups[i].ideal_ps);
-	return all_ps;
-}
-
-static void describe(struct job *job)
-{
-	const struct weft_play *play = job->play;
-	const struct weft_topo_shape *s = weft_topo_shape(play->topo);
-	struct weft_play_result *r = job->result;
-
-	(void)snprintf(r->name, sizeof(r->name), "%s", play->head.name);
-	(void)snprintf(r->title, sizeof(r->title), "%s", play->head.title);
-	(void)snprintf(r->file, sizeof(r->file), "%s", play->head.file);
-	(void)snprintf(r->fabric, sizeof(r->fabric), "%s", s->name);
-	(void)snprintf(
-		r->transport, sizeof(r->transport), "%s", weft_rival_name(job->config.rival.kind));
-	r->seed = job->config.seed;
-	r->stop_ps = play->head.stop_ps;
-	r->hosts = s->hosts;
-	r->planes = s->planes;
-	r->host_bps = s->host_bps;
-	r->threads = job->config.threads;
-	r->paths = job->config.paths;
-	r->ideal_ps = ideal_of(job);
-	r->line_bps = traffic_line_bps(play->topo, job->load.flows, r->n_flows);
-}
-
 static bool prepare(struct job *job, char *error, size_t error_bytes)
 {
 	const struct weft_play *play = job->play;
-	struct weft_play_result *r = job->result;
+	struct weft_play_script *script = &job->script;
 	char why[256];
 
-	if (!flows_make(play, job->options->seed, &job->load, &r->groups, error, error_bytes))
+	if (!weft_play_script_open(script, play, job->options->seed, error, error_bytes))
 		return false;
-	r->n_flows = job->load.n;
-	job->config.edges = job->load.edges;
-	job->config.n_edges = job->load.n_edges;
-	r->n_groups = play->head.n_loads;
-	for (uint32_t i = 0; i < play->head.n_faults; i++) {
-		if (wish_expand(&job->faults, play->topo, &play->faults[i], play->head.stop_ps,
-			    job->options->seed))
-			continue;
-		(void)snprintf(error, error_bytes,
-			"%s:%u: faults: it would come more than a "
-			"million times",
-			play->head.file, (unsigned)play->faults[i].line);
-		return false;
-	}
-	r->flow_ps = calloc(r->n_flows, sizeof(*r->flow_ps));
-	r->start_ps = calloc(r->n_flows, sizeof(*r->start_ps));
-	r->len_bytes = calloc(r->n_flows, sizeof(*r->len_bytes));
-	if (!r->flow_ps || !r->start_ps || !r->len_bytes) {
+	job->config.edges = script->edges;
+	job->config.n_edges = script->n_edges;
+	job->result = weft_play_result_new(play, script, job->options->seed, NULL, 0);
+	if (!job->result) {
 		(void)snprintf(error, error_bytes, "%s: out of memory", play->head.file);
 		return false;
 	}
-	describe(job);
+	struct weft_play_result *r = job->result;
 	double before_s = real_s(job->options);
 
+	r->threads = job->config.threads;
 	if (weft_sim_estimate(
-		    &job->config, job->load.flows, r->n_flows, &r->memory, why, sizeof(why)) ||
-		weft_sim_open(&job->sim, &job->config, job->load.flows, r->n_flows,
-			job->faults.list, job->faults.n, why, sizeof(why))) {
+		    &job->config, script->flows, r->n_flows, &r->memory, why, sizeof(why)) ||
+		weft_sim_open(&job->sim, &job->config, script->flows, r->n_flows,
+			script->faults.list, script->faults.n, why, sizeof(why))) {
 		(void)snprintf(error, error_bytes, "%s: %s", play->head.file, why);
 		return false;
 	}
 	r->open_s = real_s(job->options) - before_s;
-	r->events = job->faults.events;
-	r->n_events = job->faults.n_events;
-	job->faults.events = NULL;
 	return true;
 }
 
@@ -204,7 +107,7 @@ static bool run(struct job *job, char *error, size_t error_bytes)
 	struct sampler s;
 
 	rows = job->options->rows_max ? WEFT_MAX(job->options->rows_max, 8u) : rows;
-	if (!sample_open(&s, r, job->sim, job->load.flows, first_step_ps(job, rows), rows,
+	if (!sample_open(&s, r, job->sim, job->script.flows, first_step_ps(job, rows), rows,
 		    job->play->sample_ps)) {
 		sample_close(&s);
 		(void)snprintf(error, error_bytes, "%s: out of memory", job->play->head.file);
@@ -232,52 +135,26 @@ static void read_out(struct job *job)
 	weft_sim_counters(job->sim, &r->counters);
 	for (uint32_t i = 0; i < r->n_flows; i++) {
 		/* Steps of computing are no flows to those who ask how long flows took. */
-		r->flow_ps[i] = job->load.flows[i].len_bytes ? weft_sim_flow_ps(job->sim, i) : 0;
-		r->start_ps[i] = job->load.flows[i].start_ps;
-		r->len_bytes[i] = job->load.flows[i].len_bytes;
+		r->flow_ps[i] = r->len_bytes[i] ? weft_sim_flow_ps(job->sim, i) : 0;
 	}
-	recovery_find(r);
+	weft_play_recoveries_find(r);
 }
 
 struct weft_play_result *weft_play_run(const struct weft_play *play,
 	const struct weft_play_options *options, char *error, size_t error_bytes)
 {
-	struct job job = { .play = play,
-		.options = options,
-		.config = play->config,
-		.result = calloc(1, sizeof(*job.result)) };
-	bool good = false;
+	struct job job = { .play = play, .options = options, .config = play->config };
+	bool good;
 
 	job.config.seed = options->seed;
 	job.config.threads = options->threads ? options->threads : 1;
-	if (!job.result)
-		(void)snprintf(error, error_bytes, "%s: out of memory", play->head.file);
-	else if (prepare(&job, error, error_bytes) && run(&job, error, error_bytes))
-		good = true;
+	good = prepare(&job, error, error_bytes) && run(&job, error, error_bytes);
 	if (good)
 		read_out(&job);
 	weft_sim_close(job.sim);
-	weft_play_faults_free(&job.faults);
-	weft_load_close(&job.load);
+	weft_play_script_close(&job.script);
 	if (good)
 		return job.result;
 	weft_play_result_free(job.result);
 	return NULL;
-}
-
-void weft_play_result_free(struct weft_play_result *result)
-{
-	if (!result)
-		return;
-	for (uint32_t i = 0; i < result->n_columns; i++)
-		free(result->columns[i].values);
-	free(result->columns);
-	free(result->at_ps);
-	free(result->flow_ps);
-	free(result->start_ps);
-	free(result->len_bytes);
-	free(result->groups);
-	free(result->events);
-	free(result->recoveries);
-	free(result);
 }

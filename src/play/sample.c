@@ -316,7 +316,7 @@ static bool recover(
 	return true;
 }
 
-void recovery_find(struct weft_play_result *r)
+void weft_play_recoveries_find(struct weft_play_result *r)
 {
 	if (r->rows < 4 || !r->n_events)
 		return;
