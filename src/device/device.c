@@ -52,7 +52,7 @@ static void size_engine(struct weft_config *engine)
 	engine->paths_per_set = 256;
 	engine->paths = 1u << 18;
 	engine->sq_depth = 256;
-	engine->rq_depth = 512;
+	engine->rq_depth = 4096; /* what a late turn may find of datagrams */
 	engine->inflight_pkts = 16384;
 	engine->answers = 4096;
 	engine->events = 8192;
