@@ -177,7 +177,7 @@ uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge,
 	const struct weft_dev_mr *mr = pd->dev->mrs[sge->lkey & (MRS_MAX - 1)];
 
 	if (!mr || mr->key != sge->lkey || mr->pd != pd || (mr->access & access) != access ||
-		sge->addr < mr->iova || sge->len_bytes > mr->len_bytes ||
+		sge->len_bytes > mr->len_bytes ||
 		sge->addr - mr->iova > mr->len_bytes - sge->len_bytes)
 		return NULL;
 	return mr->base + (sge->addr - mr->iova);

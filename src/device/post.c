@@ -60,8 +60,8 @@ static bool take_list(const struct weft_dev_pd *pd, const struct weft_dev_sge sg
 			return false;
 		sum += sges[i].len_bytes;
 	}
-	*len_bytes = (uint32_t)sum;
-	return sum <= MESSAGE_MAX;
+	*len_bytes = (uint32_t)WEFT_MIN(sum, (uint64_t)UINT32_MAX);
+	return true;
 }
 
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
@@ -70,7 +70,8 @@ bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_de
 	struct sge_list *list = (void *)room;
 
 	*out = (struct recv){ .id = recv->id };
-	if (!take_list(pd, recv->sges, recv->n_sges, WEFT_DEV_LOCAL_WRITE, list, &out->len_bytes))
+	if (!take_list(pd, recv->sges, recv->n_sges, WEFT_DEV_LOCAL_WRITE, list,
+		    &out->len_bytes) || out->len_bytes > MESSAGE_MAX)
 		return false;
 	out->scattered = list->n > 1;
 	out->to = list->n > 1 ? (void *)list : list->n ? list->part[0].at : NULL;
@@ -123,6 +124,10 @@ static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	if (!take_list(qp->pd, send->sges, send->n_sges, comes_back ? WEFT_DEV_LOCAL_WRITE : 0,
 		    list, &work->len_bytes)) {
 		work->fault = WEFT_DEV_LOC_PROT_ERR;
+		return 0;
+	}
+	if (work->len_bytes > MESSAGE_MAX) {
+		work->fault = WEFT_DEV_LOC_LEN_ERR;
 		return 0;
 	}
 	if (list->n <= 1) {

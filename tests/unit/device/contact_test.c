@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 static bool becomes_known(struct side *s, const uint8_t gid[16], uint32_t number)
 {
 	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
@@ -61,4 +64,52 @@ TEST(weft_dev_ah_close__lets_its_domain_go)
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	CHECK_EQ(weft_dev_pd_close(pd), 0);
 	side_close(s);
+}
+
+/* Whoever guesses numbers has not been asked; and a queue pair is none of another life. */
+TEST(contact_own__and_answers_name_what_was_meant)
+{
+	struct side *s = side_open();
+	uint32_t eq_number;
+
+	side_open_qp(s, WEFT_DEV_DATAGRAM, NULL);
+	side_init(s);
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	CHECK(contact_own(s->dev, s->qp->number, &eq_number));
+	CHECK_EQ(eq_number, s->qp->eq_number);
+	CHECK(!contact_own(s->dev, s->qp->number ^ 1u << SLOT_BITS, &eq_number));
+	CHECK(!contact_own(s->dev, s->qp->number + 1, &eq_number));
+	side_close(s);
+}
+
+TEST(take_hello_answer__believes_only_what_was_asked)
+{
+	struct side *s[2] = { side_open(), side_open() };
+
+	for (uint64_t wrong = 0; wrong < 2; wrong++) {
+		uint32_t qpn = s[1]->dev->number << SLOT_BITS | (uint32_t)wrong;
+		uint8_t bytes[GREET_BYTES_MAX];
+		struct sockaddr_in6 to = { .sin6_family = AF_INET6,
+			.sin6_port = htons((uint16_t)(WEFT_DEV_PORT_BASE + s[0]->dev->number)) };
+
+		pthread_mutex_lock(&s[0]->dev->lock);
+		struct contact *contact = contact_take(
+			s[0]->dev, s[0]->dev->number << SLOT_BITS, s[1]->dev->name.gid, qpn);
+		REQUIRE(contact);
+		struct greet greet = { .kind = GREET_HELLO_ANSWER,
+			.number = s[1]->dev->number,
+			.echo = contact->nonce + wrong,
+			.end = s[1]->dev->end,
+			.qp = { .qpn = qpn, .mpr_psns = 128 } };
+
+		memcpy(&to.sin6_addr, s[0]->dev->name.gid, 16);
+		CHECK(sendto(s[1]->dev->greet_fd, bytes, greet_encode(&greet, bytes), 0,
+			      (struct sockaddr *)&to, sizeof(to)) > 0);
+		greet_read(s[0]->dev);
+		CHECK_EQ(contact->known, !wrong);
+		pthread_mutex_unlock(&s[0]->dev->lock);
+	}
+	pair_close(s);
 }

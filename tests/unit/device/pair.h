@@ -82,13 +82,18 @@ static inline void side_close(struct side *s)
 	free(s);
 }
 
-static inline void side_init(struct side *s)
+static inline void side_init_for(struct side *s, uint32_t access)
 {
-	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_INIT, .access = 15, .qkey = 77 };
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_INIT, .access = access, .qkey = 77 };
 
 	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr,
 			 WEFT_DEV_SET_STATE | WEFT_DEV_SET_ACCESS | WEFT_DEV_SET_QKEY),
 		0);
+}
+
+static inline void side_init(struct side *s)
+{
+	side_init_for(s, 15);
 }
 
 /* The other one's state RTR, then RTS; as programs do it: without knowing of a greeting. */
@@ -124,12 +129,12 @@ static inline void pair_open(struct side *sides[2], uint8_t profile)
 }
 
 /* Two new queue pairs on the same devices: closing a device waits for last ACKs. */
-static inline void pair_renew(struct side *sides[2], uint8_t profile)
+static inline void pair_renew(struct side *sides[2], uint8_t profile, uint32_t access)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK_EQ(weft_dev_qp_close(sides[i]->qp), 0);
 		side_open_qp(sides[i], profile, NULL);
-		side_init(sides[i]);
+		side_init_for(sides[i], access);
 	}
 	side_ready(sides[0], sides[1]);
 	side_ready(sides[1], sides[0]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
+#include <sys/mman.h>
+
 static void fill(uint8_t *at, uint32_t bytes, uint8_t seed)
 {
 	for (uint32_t i = 0; i < bytes; i++)
@@ -194,4 +196,55 @@ TEST(weft_dev_post_recv__is_more_than_the_engine_holds)
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	}
 	pair_close(s);
+}
+
+/* Memory that may only be read takes no receives and no results. */
+TEST(take_list__asks_for_the_right_to_write)
+{
+	struct side *s[2];
+	struct weft_dev_mr *mr;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	CHECK_EQ(weft_dev_mr_open(s[0]->pd, s[0]->memory, 64, 0x100, WEFT_DEV_REMOTE_READ, &mr),
+		0);
+	struct weft_dev_sge sge = { 0x100, 8, weft_dev_mr_key(mr) };
+	struct weft_dev_recv recv = { .sges = &sge, .n_sges = 1 };
+	struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+
+	send.sges = &sge;
+	send.n_sges = 1;
+	CHECK_EQ(weft_dev_post_recv(s[0]->qp, &recv), EINVAL);
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	send.op = WEFT_DEV_READ;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_LOC_PROT_ERR);
+	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	pair_close(s);
+}
+
+TEST(take_list__sums_to_no_more_than_a_message_may_have)
+{
+	const uint64_t bytes = 300u << 20;
+	uint8_t *much = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		-1, 0);
+	struct weft_dev_sge sges[4];
+	struct weft_dev_mr *mr;
+	struct side *s[2];
+
+	REQUIRE(much != MAP_FAILED);
+	pair_open(s, WEFT_DEV_EXTENDED);
+	CHECK_EQ(weft_dev_mr_open(s[0]->pd, much, bytes, (uintptr_t)much, 0, &mr), 0);
+	for (unsigned i = 0; i < 4; i++)
+		sges[i] = (struct weft_dev_sge){ (uintptr_t)much, (uint32_t)bytes,
+			weft_dev_mr_key(mr) };
+	struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+
+	send.sges = sges;
+	send.n_sges = 4;
+	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_LOC_LEN_ERR);
+	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	pair_close(s);
+	munmap(much, bytes);
 }

@@ -133,3 +133,21 @@ TEST(peers_drop__leaves_the_others_findable)
 	}
 	peers_close(peers);
 }
+
+/* Two ports in 65,536 share a slot: what decides is the port, not where it is looked up. */
+TEST(peers_find__knows_no_other_port_of_a_known_address)
+{
+	struct peers *peers = peers_open();
+	struct weft_udp_peer attr = make(1, 1, 1);
+
+	CHECK_EQ(peers_add(peers, 9, &attr), 0);
+	for (uint32_t port = 1; port < 65536; port++) {
+		struct sockaddr_in6 from = source(&attr, 0, 0);
+		uint32_t ev;
+
+		from.sin6_port = htons((uint16_t)port);
+		if (port != 2000 && port != 2001)
+			CHECK_EQ(peers_find(peers, &from, &ev), PEER_NONE);
+	}
+	peers_close(peers);
+}

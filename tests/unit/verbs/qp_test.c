@@ -107,8 +107,11 @@ TEST(ibv_query_qp__gives_back_what_was_set)
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.sl = 3;
 	attr.timeout = 14;
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
 	CHECK(!ibv_modify_qp(b.qp, &attr,
-		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT));
+		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |
+			IBV_QP_ACCESS_FLAGS));
+	CHECK_EQ(qp_of(b.qp)->dev->attr.access, WEFT_DEV_REMOTE_READ);
 	CHECK(!ibv_query_qp(b.qp, &got, 0, &init));
 	CHECK_EQ(got.qp_state, IBV_QPS_INIT);
 	CHECK_EQ(got.ah_attr.sl, 3);
