@@ -23,7 +23,7 @@ over() {
 }
 trap over EXIT
 
-"$cc" -Wall -Wextra -Werror -O1 -I"$root/include" "$root/examples/mrc_write.c" -o "$dir/mrc_write" \
+"$cc" -Wall -Wextra -Werror -O1 -I"$root/include" "$root/examples/mrc/write.c" -o "$dir/mrc_write" \
 	-L"$build/lib" -l_mrc -libverbs
 "$weft" lab up "$root/examples/fabrics/lab8.yaml" --fabric soft >/dev/null || exit 77
 
