@@ -64,16 +64,15 @@ moved() {
 }
 # carried LEAST EV...: these paths from h0 have carried at least so many packets, all others none
 carried() {
-	local least=$1 plane uplink n
+	local least=$1 plane uplink n delta='$1 == l { n = $2 - n } END { print n }'
 	count >"$dir/after"
 	shift
 	for plane in 0 1 2 3 4 5 6 7; do
 		for uplink in 0 1; do
-			n=$(awk -v l="p$plane.t0-0:t1-$uplink" '$1 == l { n = $2 - n } END { print n }' \
-				"$dir/before" "$dir/after")
+			n=$(awk -v l="p$plane.t0-0:t1-$uplink" "$delta" "$dir/before" "$dir/after")
 			case " $* " in
 			*" $plane:$uplink "*)
-				[ "$n" -ge "$least" ] || fault "path $plane:$uplink: only $n packets"
+				[ "$n" -ge "$least" ] || fault "path $plane:$uplink: $n packets"
 				;;
 			*) [ "$n" = 0 ] || fault "path $plane:$uplink: $n packets, wants none" ;;
 			esac
