@@ -191,6 +191,7 @@ struct weft_recv { /* extended profile */
 	void *to;
 	uint32_t len_bytes; /* a DATAGRAM's begins with WEFT_GRH_BYTES that are left alone */
 	bool scattered;     /* `to` is a list of the caller's, see weft_place */
+	bool spoilt;        /* see weft_recv_spoil() */
 };
 
 enum weft_done_kind {
@@ -267,6 +268,15 @@ int weft_post_recv(struct weft_qp *qp, uint64_t id);
 int weft_post(struct weft_qp *qp, const struct weft_work *work);
 /* EXTENDED and DATAGRAM.  ESTATE also where a shared queue is attached. */
 int weft_post_receive(struct weft_qp *qp, const struct weft_recv *recv);
+/*
+ * The owner takes memory back.  A work under way that sends data sends it from `data` from now on
+ * (NULL: from where it did); a receive points nowhere, and what finds it fails, unless it is
+ * empty: WEFT_LOCAL_PROTOCOL here, WEFT_REMOTE_OPERATION there.  ENOENT: none under way has
+ * this id.
+ */
+int weft_work_move(struct weft_qp *qp, uint64_t id, const void *data);
+int weft_recv_spoil(struct weft_qp *qp, uint64_t id);
+int weft_recvq_spoil(struct weft_endpoint *ep, uint32_t recvq, uint64_t id);
 size_t weft_poll(struct weft_endpoint *ep, uint32_t cq, struct weft_done done[], size_t max);
 
 /*

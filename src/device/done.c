@@ -144,6 +144,8 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 		recv = &qp->rq[qp->rq_head++ & qp->rq_mask];
 	}
 	wc.id = recv->id;
+	if (done->status == WEFT_LOCAL_PROTOCOL && recv->fault)
+		wc.status = recv->fault;
 	if (qp->init.profile == WEFT_DEV_DATAGRAM && !done->status) {
 		const struct contact *from =
 			contact_by_peer(qp->dev, done->peer, qp->number, done->src_qpn);

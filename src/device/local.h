@@ -34,7 +34,7 @@ struct sge_list { /* memory in pieces, see struct weft_place */
 	uint32_t n;
 	struct {
 		uint8_t *at;
-		uint32_t bytes;
+		uint32_t bytes, lkey;
 	} part[];
 };
 
@@ -49,6 +49,8 @@ struct work { /* a send of the program, in its ring */
 	uint8_t op, flags;
 	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
 	bool scattered;
+	bool lent;     /* data or to is the program's memory itself, by lkey */
+	uint32_t lkey;
 };
 
 struct recv {
@@ -56,7 +58,9 @@ struct recv {
 	void *to;
 	uint32_t len_bytes;
 	bool scattered;
-	uint8_t fault;
+	bool lent;     /* as of struct work */
+	uint8_t fault; /* enum weft_dev_wc_status, where the engine says that it failed */
+	uint32_t lkey;
 };
 
 struct zombie { /* an engine's QP that acknowledges on */
@@ -246,6 +250,10 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
 	const struct greet_qp *peer);
 void qp_let_go(struct weft_dev_qp *qp); /* the engine's QP becomes a zombie */
 bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose time is over */
+
+/* ---- reclaim.c ---- */
+
+void reclaim_memory(const struct weft_dev_mr *mr); /* no work names it any more */
 
 /* ---- retry.c ---- */
 

@@ -6,7 +6,8 @@
  * process down.  So the range is held against what the kernel says is mapped, with the rights
  * that it will need, and its first and last page are read by a system call, which answers EFAULT
  * where a mapping promises what a CPU cannot do (device memory).  Nothing here can keep a program
- * from unmapping registered memory; real NICs pin it, we document it.
+ * from unmapping registered memory; real NICs pin it, we document it.  Once deregistered, it is
+ * not touched again, whatever is still under way (reclaim.c).
  *
  * A key is the engine's: 32 bits from the operating system, of which a part is a slot that is free.
  */
@@ -157,6 +158,7 @@ int weft_dev_mr_close(struct weft_dev_mr *mr)
 
 	if (!device_is_dead(dev)) {
 		pthread_mutex_lock(&dev->lock);
+		reclaim_memory(mr);
 		(void)weft_region_drop(dev->ep, mr->key);
 		dev->mrs[mr->key & (MRS_MAX - 1)] = NULL;
 		dev->n_mrs--;

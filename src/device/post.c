@@ -56,6 +56,7 @@ static bool take_list(const struct weft_dev_pd *pd, const struct weft_dev_sge sg
 			continue;
 		list->part[list->n].at = mr_memory(pd, &sges[i], access);
 		list->part[list->n].bytes = sges[i].len_bytes;
+		list->part[list->n].lkey = sges[i].lkey;
 		if (!list->part[list->n++].at)
 			return false;
 		sum += sges[i].len_bytes;
@@ -74,6 +75,8 @@ bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_de
 		    &out->len_bytes) || out->len_bytes > MESSAGE_MAX)
 		return false;
 	out->scattered = list->n > 1;
+	out->lent = list->n == 1;
+	out->lkey = list->n == 1 ? list->part[0].lkey : 0;
 	out->to = list->n > 1 ? (void *)list : list->n ? list->part[0].at : NULL;
 	return true;
 }
@@ -132,6 +135,8 @@ static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	}
 	if (list->n <= 1) {
 		work->data = work->to = list->n ? list->part[0].at : NULL;
+		work->lent = list->n == 1;
+		work->lkey = list->n ? list->part[0].lkey : 0;
 		return 0;
 	}
 	if (!comes_back)
@@ -285,7 +290,8 @@ static void feed_receives(struct weft_dev_qp *qp)
 		struct weft_recv to = { .id = qp->rq_fed,
 			.to = recv->to,
 			.len_bytes = recv->len_bytes,
-			.scattered = recv->scattered };
+			.scattered = recv->scattered,
+			.spoilt = recv->fault != 0 };
 		int rc = qp->init.profile == WEFT_DEV_STRICT ? weft_post_recv(qp->eq, to.id)
 							     : weft_post_receive(qp->eq, &to);
 

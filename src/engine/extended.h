@@ -9,7 +9,7 @@
 struct recv_slot { /* where a posted receive leads; its id is in rq[] */
 	void *to;
 	uint32_t len_bytes;
-	bool scattered;
+	bool scattered, spoilt;
 };
 
 struct work_extra { /* beside each slot of the send queue */

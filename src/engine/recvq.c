@@ -35,6 +35,7 @@ static void put(struct weft_qp *qp, const struct weft_recv *recv)
 		.to = recv->to,
 		.len_bytes = recv->len_bytes,
 		.scattered = recv->scattered,
+		.spoilt = recv->spoilt,
 	};
 }
 

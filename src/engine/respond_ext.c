@@ -183,15 +183,21 @@ void respond_deliver(struct weft_qp *qp, uint8_t port)
 		end->valid = false;
 		qp->parked_imms--;
 		qp->rx_rqmsn++;
-		tell(qp, end, too_long ? WEFT_LOCAL_LENGTH : WEFT_OK);
+		bool spoilt = too_long && slot->spoilt;
+		uint8_t why = spoilt ? WEFT_LOCAL_PROTOCOL : WEFT_LOCAL_LENGTH;
+
+		tell(qp, end, too_long ? why : WEFT_OK);
 		if (qp->state == WEFT_QP_ERROR) { /* no room to tell the application */
 			refuse_from(qp, end, WEFT_AETH_NAK_REMOTE_OPERATION, port);
 			return;
 		}
 		if (too_long) {
-			drop_count(ep, WEFT_DROP_BAD_LENGTH);
-			refuse_from(qp, end, WEFT_AETH_NAK_INVALID_REQUEST, port);
-			qp_fail(qp, WEFT_LOCAL_LENGTH);
+			drop_count(ep, spoilt ? WEFT_DROP_NO_RECV : WEFT_DROP_BAD_LENGTH);
+			refuse_from(qp, end,
+				    spoilt ? WEFT_AETH_NAK_REMOTE_OPERATION :
+					     WEFT_AETH_NAK_INVALID_REQUEST,
+				    port);
+			qp_fail(qp, why);
 			return;
 		}
 	}

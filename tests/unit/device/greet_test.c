@@ -117,6 +117,7 @@ static void other_host(struct forgery *f)
 }
 static void other_qp(struct forgery *f) { f->greet.qp.qpn++; }
 static void for_other_qp(struct forgery *f) { f->greet.qp.peer_qpn++; }
+static void for_other_process(struct forgery *f) { f->greet.qp.peer_qpn ^= 1u << SLOT_BITS; }
 static void other_process(struct forgery *f)
 {
 	f->fd = f->third->dev->greet_fd;
@@ -166,8 +167,8 @@ static void prepare(struct forgery *f)
 TEST(greet_read__takes_an_answer_that_is_right_in_everything)
 {
 	static void (*const rows[])(struct forgery *f) = { other_nonce, other_port, other_address,
-		other_host, other_qp, for_other_qp, other_process, other_profile, no_turn,
-		nothing };
+		other_host, other_qp, for_other_qp, for_other_process, other_process, other_profile,
+		no_turn, nothing };
 	struct forgery f;
 	struct side *s[3];
 
