@@ -62,6 +62,7 @@ struct shm {
 	uint32_t carrier_told; /* by the last carrier(): a wait ends where it has changed */
 	uint32_t blocked;      /* planes that the last room() found full */
 	bool starved;          /* it found no slot */
+	bool asleep;           /* somebody waits for our bell: between the two calls of sleep() */
 	uint64_t dial_at_ns;
 	uint32_t *free; /* slots that we may send with, a stack */
 	uint32_t n_free;
@@ -187,10 +188,13 @@ static void part(struct shm *shm)
 	shm->n_free = 0;
 }
 
-/* Between two bursts, now and then or after a bell: who is there? */
+/*
+ * Between two bursts, now and then or after a bell: who is there?  While another thread waits for
+ * the bell it is his: it rings once per sleep, and who took it away would leave him asleep.
+ */
 static void look(struct shm *shm)
 {
-	if (shm->link && !shm->gone && !weft_shm_bell_clear(shm->link))
+	if (shm->link && !shm->gone && !shm->asleep && !weft_shm_bell_clear(shm->link))
 		shm->gone = true;
 	if (shm->config.is_far)
 		welcome(shm);
@@ -441,6 +445,7 @@ static int go_to_sleep(struct weft_port *port, bool will)
 	struct shm *shm = (struct shm *)port;
 	struct weft_shm_link *link = shm->gone ? NULL : shm->link;
 
+	shm->asleep = false;
 	if (!will) {
 		if (link)
 			weft_shm_will_sleep(link, false);
@@ -450,7 +455,8 @@ static int go_to_sleep(struct weft_port *port, bool will)
 	if (!link)
 		return WEFT_PORT_BLIND; /* it dials, or listens, when it is looked at */
 	weft_shm_will_sleep(link, true);
-	if (!has_work(shm))
+	shm->asleep = !has_work(shm);
+	if (shm->asleep)
 		return weft_shm_wait_fd(link);
 	weft_shm_will_sleep(link, false);
 	return WEFT_PORT_BUSY;

@@ -2,6 +2,8 @@
 /* Two ports back to back. */
 #include "shm_place.h"
 
+#include <poll.h>
+
 /* Dialling waits for the far end, so it happens beside it. */
 static struct weft_port *meet(struct weft_port *far, struct weft_shm_port_config *config)
 {
@@ -214,6 +216,29 @@ TEST(wait_for__does_not_sleep_over_what_is_there)
 	p.port[1]->ops->wait(p.port[1], 10 * SECOND);
 	CHECK(weft_clock_now(NULL) - from < SECOND);
 	CHECK_EQ(p.port[1]->ops->rx(p.port[1], in, 4), 1);
+	close_pair(&p);
+}
+
+TEST(go_to_sleep__keeps_the_bell_for_who_sleeps)
+{
+	struct pair p;
+	struct weft_pkt in[4];
+
+	open_pair(&p);
+	for (unsigned i = 0; i < 2; i++) {
+		struct pollfd bell = { .fd = p.port[i]->ops->sleep(p.port[i], true),
+			.events = POLLIN };
+
+		REQUIRE(bell.fd >= 0);
+		CHECK_EQ(send_some(p.port[1 - i], i ? 5 : 9, 0, 1), 1);
+		/* Meanwhile another thread takes turns, and what has come. */
+		for (unsigned turn = 0; turn < 10000; turn++)
+			(void)p.port[i]->ops->carrier(p.port[i]);
+		CHECK_EQ(p.port[i]->ops->rx(p.port[i], in, 4), 1);
+		CHECK_EQ(poll(&bell, 1, 0), 1);
+		CHECK_EQ(p.port[i]->ops->sleep(p.port[i], false), WEFT_PORT_BUSY);
+		CHECK_EQ(poll(&bell, 1, 0), 0);
+	}
 	close_pair(&p);
 }
 
