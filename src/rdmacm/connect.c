@@ -108,6 +108,8 @@ int rdma_accept(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 		return fail(id->state == GONE ? ECONNRESET : EINVAL);
 	if (describe(id, param ? param : &offered))
 		return -1;
+	/* Who asks says it for both; libfabric leaves what it finds on the stack here. */
+	id->local.retry = id->peer.retry;
 	if (rdma->qp && rdma->qp_type == IBV_QPT_RC && qp_to_ready(id))
 		return -1;
 	pthread_mutex_lock(&cm_lock);

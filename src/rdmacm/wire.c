@@ -254,6 +254,10 @@ static void requested(struct id *id)
 
 	id->peer = id->in;
 	id->local.is_datagram = id->peer.is_datagram;
+	/* Who brings his own queue pair may ask for its attributes before he accepts. */
+	id->local.responder = id->peer.initiator;
+	id->local.initiator = id->peer.responder;
+	id->local.retry = id->peer.retry;
 	id->rdma.verbs = listener->rdma.verbs ? listener->rdma.verbs
 					      : device_for(&id->rdma.route.addr.src_addr);
 	id->rdma.port_num = PORT;

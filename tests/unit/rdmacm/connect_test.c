@@ -21,6 +21,8 @@ TEST(rdma_accept__brings_both_queue_pairs_together)
 	CHECK_EQ(one->attr.sq_psn, two->attr.rq_psn);
 	CHECK_EQ(two->attr.sq_psn, one->attr.rq_psn);
 	CHECK_EQ(one->attr.ah_attr.grh.dgid.raw[15], 1);
+	CHECK_EQ(one->attr.retry_cnt, 6);
+	CHECK_EQ(two->attr.retry_cnt, 6); /* whatever param says */
 	CHECK(!rdma_disconnect(p.active));
 	CHECK_EQ(one->ibv.state, IBV_QPS_ERR);
 	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
@@ -34,7 +36,13 @@ TEST(rdma_establish__is_for_who_brings_his_own_queue_pair)
 	struct pair p = ask(RDMA_PS_TCP, "x", false);
 	struct rdma_conn_param param = { .qp_num = 88 };
 
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	int mask = 0;
+
 	CHECK_EQ(id_of(p.passive)->peer.qpn, 77);
+	CHECK(!rdma_init_qp_attr(p.passive, &attr, &mask)); /* before the answer */
+	CHECK_EQ(attr.retry_cnt, 6);
+	CHECK_EQ(attr.max_rd_atomic, 5);
 	CHECK(!rdma_accept(p.passive, &param));
 	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_CONNECT_RESPONSE);
 	CHECK_EQ(event->param.conn.qp_num, 88);

@@ -139,6 +139,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 		kept->rq_psn = attr->rq_psn;
 	if (mask & IBV_QP_SQ_PSN)
 		kept->sq_psn = attr->sq_psn;
+	if (mask & IBV_QP_RETRY_CNT)
+		kept->retry_cnt = attr->retry_cnt;
 	if (mask & IBV_QP_AV)
 		kept->ah_attr = attr->ah_attr;
 	qp->state = attr->qp_state;
@@ -198,6 +200,7 @@ static inline struct pair ask(enum rdma_port_space ps, const char *words, bool w
 		.private_data_len = (uint8_t)strlen(words),
 		.initiator_depth = 3,
 		.responder_resources = 5,
+		.retry_count = 6,
 		.qp_num = 77 };
 	struct pair p = { .server = rdma_create_event_channel(),
 		.client = rdma_create_event_channel() };
