@@ -380,5 +380,12 @@ void play_lab_host_run(const struct play_lab *l, uint32_t host)
 		compare(n);
 	}
 	l->shared->ended++;
-	/* The process ends, and with it all that it holds: nobody is to wait for partings. */
+	/* Connections end with the process: nobody is to wait for partings. */
+	if (n->memory && n->memory != MAP_FAILED)
+		(void)munmap(n->memory, l->pattern_bytes);
+	free(n->conns);
+	free(n->mine);
+	free(n->mine_of);
+	free(n->arrived);
+	free(n);
 }
