@@ -256,6 +256,8 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle 
  * than a cache holds.  Steps 0, 1, 2, 3 in this order, some other work between, then the calls.
  */
 void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
+/* The same for a packet that will be put in: steps 0 and 1, the packet itself in the cache. */
+void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pkt, unsigned step);
 bool weft_wants_output(const struct weft_endpoint *ep);
 
 /* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */

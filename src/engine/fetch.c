@@ -11,7 +11,7 @@
  */
 #include "local.h"
 
-enum { FETCH_QPS = 4, LINE = WEFT_CACHE_LINE_BYTES };
+enum { FETCH_QPS = 4, FETCH_PATHS = 12, LINE = WEFT_CACHE_LINE_BYTES };
 
 static inline void fetch(const void *at, size_t bytes)
 {
@@ -82,32 +82,30 @@ static void fetch_rest(const struct weft_endpoint *ep)
 	}
 }
 
-/* The path that each plane sends by next, and one that it answers by. */
-static void fetch_paths(const struct weft_endpoint *ep, const struct pathset *set)
+/*
+ * Those that are sent by next, which lie side by side where planes take turns and paths were given
+ * in the order in which they are used.
+ */
+static void fetch_paths(const struct pathset *set)
 {
-	for (uint32_t p = 0; p < ep->config.ports; p++) {
-		const struct plane *plane = &set->plane[p];
-		uint32_t turn = plane->reply_turn, active = plane->active;
+	const struct plane *plane = &set->plane[set->turn];
+	uint32_t first = set->order[plane->first + plane->active - plane->left];
 
-		if (!active)
-			continue;
-		fetch(&set->path[set->order[plane->first + active - plane->left]], 1);
-		fetch(&set->path[set->order[plane->first + (turn / 4 * 2 + turn % 2) % active]], 1);
-	}
+	if (plane->active && first < set->paths)
+		fetch(&set->path[first], FETCH_PATHS * sizeof(struct path));
 }
 
 static void fetch_ends(const struct weft_endpoint *ep)
 {
 	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
-	uint32_t sets = WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS);
 
-	for (uint32_t i = 0; i < sets; i++)
-		if (ep->sets[i].in_use)
-			fetch_paths(ep, &ep->sets[i]);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
-		if (qp->in_use && qp->sq_head != qp->sq_tail && qp->set != SET_NONE)
+		if (!qp->in_use || qp->set == SET_NONE)
+			continue;
+		fetch_paths(&ep->sets[qp->set]);
+		if (qp->sq_head != qp->sq_tail)
 			fetch_sending(ep, qp);
 	}
 }
@@ -122,4 +120,32 @@ void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step)
 		fetch_rest(ep);
 	else
 		fetch_ends(ep);
+}
+
+/*
+ * Of a packet that comes soon.  A SACK speaks of packets that left a round trip ago: their records
+ * first (step 0), then the paths that they went by, of which the last ones lie side by side.
+ */
+void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pkt, unsigned step)
+{
+	const struct weft_qp *qp = &ep->qps[pkt->dqpn & ep->qp_mask];
+
+	if (pkt->op != WEFT_OP_SACK || qp->qpn != pkt->dqpn || pkt->sack.is_probe)
+		return;
+	uint32_t psn = weft_psn_add(pkt->sack.cack_psn, (uint32_t)(int32_t)pkt->sack.psn_offset);
+
+	if (qp->set == SET_NONE || !sent_is_open(qp, psn))
+		return;
+	const struct sent_rec *rec = sent_find(qp, psn);
+
+	if (!step) {
+		__builtin_prefetch(rec);
+		__builtin_prefetch(sent_page_of(qp, psn), 1);
+		return;
+	}
+	const struct path *path = &ep->sets[qp->set].path[rec->path];
+
+	__builtin_prefetch(path, 1);
+	__builtin_prefetch(path - WEFT_MIN(rec->path, (uint16_t)2), 1);
+	__builtin_prefetch(path - WEFT_MIN(rec->path, (uint16_t)4), 1);
 }

@@ -13,8 +13,20 @@
  */
 #include "local.h"
 
+/* The lender may change profiles at any time, and they are few. */
+static bool has_pauses(const struct weft_switch *sw)
+{
+	uint32_t i = 0;
+
+	while (i < sw->config.n_profiles && !sw->config.profiles[i].xoff_bytes)
+		i++;
+	return i < sw->config.n_profiles;
+}
+
 static const struct weft_port_profile *profile_of(const struct weft_switch *sw, uint32_t in_port)
 {
+	if (!has_pauses(sw))
+		return NULL; /* and no line of that port has to be fetched */
 	if (in_port >= sw->config.ports || sw->ports[in_port].profile == PROFILE_NONE)
 		return NULL; /* from nowhere, as in a test of one queue */
 	const struct weft_port_profile *profile = &sw->config.profiles[sw->ports[in_port].profile];

@@ -33,18 +33,42 @@ static bool pool_is_empty(const struct weft_frame_pool *pool)
 	return pool->used == pool->n;
 }
 
-/* A place given back is likely to be in the cache still. */
+/*
+ * A place given back is likely to be in the cache still; those given back long ago are not.  Each
+ * free place names the next five of the list, so that they can be asked for in time.
+ */
 static uint32_t pool_take(struct weft_frame_pool *pool)
 {
 	uint32_t index = pool->free;
 
-	if (WEFT_LIKELY(index != FRAME_NONE))
-		pool->free = pool->frames[index].next;
-	else
+	if (WEFT_LIKELY(index != FRAME_NONE)) {
+		const struct weft_frame *frame = &pool->frames[index];
+
+		pool->free = frame->next;
+		if ((uint32_t)(frame->route >> 32) != FRAME_NONE)
+			__builtin_prefetch(&pool->frames[frame->route >> 32], 1);
+	} else {
 		index = pool->fresh++;
+	}
 	pool->used++;
 	pool->used_max = WEFT_MAX(pool->used, pool->used_max);
 	return index;
+}
+
+static void pool_give(struct weft_frame_pool *pool, uint32_t index)
+{
+	struct weft_frame *frame = &pool->frames[index];
+
+	frame->next = pool->free;
+	frame->handle = frame->route = UINT64_MAX;
+	if (WEFT_LIKELY(frame->next != FRAME_NONE)) {
+		const struct weft_frame *next = &pool->frames[frame->next];
+
+		frame->handle = next->handle << 32 | next->next;
+		frame->route = next->route << 32 | next->handle >> 32;
+	}
+	pool->free = index;
+	pool->used--;
 }
 
 static bool is_trimmed(const struct weft_frame *frame)
@@ -244,9 +268,7 @@ static void remove_head(
 	*frame = pool->frames[index];
 	port->head[queue] = frame->next;
 	port->bytes[queue] -= frame->bytes;
-	pool->frames[index].next = pool->free;
-	pool->free = index;
-	pool->used--;
+	pool_give(pool, index);
 	if (queue == WEFT_QUEUE_DATA)
 		pfc_leave(sw, frame->in_port, frame->bytes);
 }

@@ -56,6 +56,8 @@ uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint
 	return own | t1 << 32 | t0 << 16 | down;
 }
 
+enum { FETCH_MAIL = 4 }; /* arrivals that are looked at before their time */
+
 struct run {
 	struct nic nic;
 	bool answered; /* something came that may have completed a work */
@@ -148,6 +150,21 @@ void host_fetch(const struct lane *lane, uint32_t index, unsigned visits)
 	}
 }
 
+/* What comes after mail number i: its records, and of one that is nearer its paths. */
+static void fetch_mail(const struct run *r, uint32_t i)
+{
+	const struct lane *lane = r->nic.lane;
+	const struct weft_pkt *pkts = r->nic.sim->slab.pkts;
+
+	for (unsigned step = 0; step < 2; step++) {
+		uint32_t at = i + FETCH_MAIL / (1 + step);
+
+		if (at < lane->mail.n)
+			weft_packet_fetch(r->nic.host->ep,
+				&pkts[(uint32_t)mail_frame(lane, at)->handle], step);
+	}
+}
+
 void host_run(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
@@ -158,6 +175,9 @@ void host_run(struct lane *lane, uint32_t index)
 	mail_collect(lane, index);
 	const struct action *action = fault_next(lane, index, &at);
 
+	for (uint32_t k = 0; k < FETCH_MAIL && k < lane->mail.n; k++)
+		weft_packet_fetch(host->ep,
+			&sim->slab.pkts[(uint32_t)mail_frame(lane, k)->handle], 0);
 	for (;;) {
 		uint64_t now_ps = WEFT_MIN(host->wake_ps, flow_next_ps(sim, host));
 
@@ -171,8 +191,10 @@ void host_run(struct lane *lane, uint32_t index)
 			fault_host(lane, index, action);
 			action = fault_next(lane, index, &at);
 		}
-		for (; i < lane->mail.n && mail_ps(lane, i) == now_ps; i++)
+		for (; i < lane->mail.n && mail_ps(lane, i) == now_ps; i++) {
+			fetch_mail(&r, i);
 			deliver(&r, mail_frame(lane, i), now_ps);
+		}
 		if (WEFT_UNLIKELY(host->is_paused))
 			continue;
 		flow_start(lane, index, now_ps);

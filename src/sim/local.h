@@ -25,7 +25,8 @@
 #define NONE UINT32_MAX
 
 enum {
-	CHUNK_FRAMES = 15,
+	CHUNK_FRAMES = 7,
+	CHUNK_BACK = 4,
 	SLAB_BATCH = 1024,
 	WHEEL_BITS = 8,
 	WHEEL_LEVELS = 5,
@@ -91,16 +92,24 @@ static inline void slab_give(struct slab *slab, struct slab_cache *cache, uint32
 /* ---- mail.c: frames under way ---- */
 
 struct chunk {
-	uint32_t next, reserved[7];
+	uint32_t back[CHUNK_BACK]; /* those before it of the same box; NONE: none */
+	uint32_t reserved[4];
 	struct weft_frame frames[CHUNK_FRAMES];
 };
-_Static_assert(sizeof(struct chunk) == 512, "eight lines");
+_Static_assert(sizeof(struct chunk) == 256, "four lines");
 
 /* What one lane has sent to one node for one window; valid if its bit is set. */
 struct box {
-	uint32_t first;
-	uint32_t last; /* chunk << 4 | frames in it */
+	uint32_t last; /* chunk << 3 | frames in it */
 };
+static inline uint32_t box_chunk(const struct box *box)
+{
+	return box->last >> 3;
+}
+static inline uint32_t box_frames(const struct box *box, uint32_t chunk) /* in that one */
+{
+	return chunk == box->last >> 3 ? box->last & 7 : CHUNK_FRAMES;
+}
 
 struct post { /* one lane's mail for one window */
 	struct chunk *chunks;
@@ -186,7 +195,8 @@ struct switch_node {
 };
 
 struct batch { /* what comes to one node in one window, sorted */
-	uint64_t *keys, *keys_spare; /* ps into the window << 32 | port << 20 | number */
+	uint64_t *sorted; /* ps into the window << 32 | port << 20 | number of its frame */
+	uint64_t *keys, *keys_spare;
 	const struct weft_frame **frames;
 	uint32_t n;
 };
@@ -423,7 +433,8 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 void mail_collect(struct lane *lane, uint32_t node);
 /* For the node that is run next; its packets will be in the cache by then. */
 void mail_ahead(struct lane *lane, uint32_t node);
-void mail_fetch(const struct lane *lane, uint32_t node); /* a little earlier still */
+/* Earlier still: the last chunk, and when that is there (is_near) those before it. */
+void mail_fetch(const struct lane *lane, uint32_t node, bool is_near);
 void mail_clear(struct lane *lane);          /* of the step that everybody has run */
 uint64_t mail_next(const struct lane *lane); /* next window after the step that it has sent to */
 /* Nodes with mail from anybody. */
@@ -436,11 +447,11 @@ static inline enum clock mail_clock(const struct weft_sim *sim, uint32_t node)
 }
 static inline uint64_t mail_ps(const struct lane *lane, uint32_t i)
 {
-	return lane->start_ps + (lane->mail.keys[i] >> 32);
+	return lane->start_ps + (lane->mail.sorted[i] >> 32);
 }
 static inline const struct weft_frame *mail_frame(const struct lane *lane, uint32_t i)
 {
-	return lane->mail.frames[lane->mail.keys[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
+	return lane->mail.frames[lane->mail.sorted[i] & ((1u << MAIL_NUMBER_BITS) - 1)];
 }
 
 /* Puts it into a box; at what is left of handle says when in the window or step of that slot. */

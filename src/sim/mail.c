@@ -5,7 +5,8 @@
  * No cable is shorter than a window, so what leaves a port now arrives in a later window: nobody
  * has to be told at once, and there is no queue of events.  Frames are put, in no order, into the
  * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
- * of chunks of 15 frames out of an arena per lane and window that is emptied as a whole.
+ * of chunks of seven frames out of an arena per lane and window that is emptied as a whole.  A
+ * chunk knows the four before it: who walks back asks for them before they are needed.
  *
  * T1s are further away than hosts: they are run once for all windows of a step, and what goes to
  * them is put down by steps.
@@ -34,15 +35,28 @@ static void bits_set(uint64_t *word, uint64_t bits)
 	__atomic_store_n(word, bits, __ATOMIC_RELAXED);
 }
 
-static uint32_t new_chunk(struct post *post)
+/* Behind that one in its box; NONE: the first. */
+static uint32_t new_chunk(struct post *post, uint32_t last)
 {
-	uint32_t chunk = post->used++;
+	uint32_t index = post->used++;
+	struct chunk *chunk = &post->chunks[index];
 
 	/* The arena is walked once per window and never in the cache: fetch what comes next. */
-	__builtin_prefetch(&post->chunks[chunk + 6], 1);
-	__builtin_prefetch(&post->chunks[chunk + 6].frames[1], 1);
-	post->chunks[chunk].next = NONE;
-	return chunk;
+	__builtin_prefetch(&post->chunks[index + 12], 1);
+	__builtin_prefetch(&post->chunks[index + 12].frames[1], 1);
+	if (last == NONE) {
+		chunk->back[0] = NONE;
+		return index;
+	}
+	const struct chunk *before = &post->chunks[last];
+
+	chunk->back[0] = last;
+	for (uint32_t i = 1; i < CHUNK_BACK; i++) {
+		chunk->back[i] = before->back[i - 1];
+		if (chunk->back[i] == NONE)
+			break;
+	}
+	return index;
 }
 
 static inline void put(struct post *post, uint32_t node,
@@ -53,15 +67,11 @@ static inline void put(struct post *post, uint32_t node,
 
 	if (!(*word & bit)) {
 		bits_set(word, *word | bit);
-		b->first = new_chunk(post);
-		b->last = b->first << 4;
-	} else if ((b->last & 15) == CHUNK_FRAMES) {
-		uint32_t chunk = new_chunk(post);
-
-		post->chunks[b->last >> 4].next = chunk;
-		b->last = chunk << 4;
+		b->last = new_chunk(post, NONE) << 3;
+	} else if ((b->last & 7) == CHUNK_FRAMES) {
+		b->last = new_chunk(post, b->last >> 3) << 3;
 	}
-	struct weft_frame *to = &post->chunks[b->last >> 4].frames[b->last & 15];
+	struct weft_frame *to = &post->chunks[b->last >> 3].frames[b->last & 7];
 
 	__builtin_prefetch(to + 3, 1);
 	*to = *frame;
@@ -96,33 +106,58 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 	lane->packet_hops++;
 }
 
+static void fetch_chunk(const struct post *post, uint32_t index)
+{
+	const uint8_t *line = (const uint8_t *)&post->chunks[index];
+
+	for (size_t at = 0; at < sizeof(struct chunk); at += WEFT_CACHE_LINE_BYTES)
+		__builtin_prefetch(line + at);
+}
+
+/* The chunk that is CHUNK_BACK behind this one in the list, if there is one. */
+static void fetch_behind(const struct post *post, const struct chunk *chunk)
+{
+	uint32_t i = 0;
+
+	while (i < CHUNK_BACK && chunk->back[i] != NONE)
+		i++;
+	if (i == CHUNK_BACK)
+		fetch_chunk(post, chunk->back[CHUNK_BACK - 1]);
+}
+
+/*
+ * From the end of the batch's room down, so that walking back leaves frames in the order in which
+ * they were put down: what came from one node is sorted then.
+ */
 static uint32_t gather(const struct lane *lane, struct batch *batch, const struct post *post,
-	uint32_t node, uint32_t n)
+	uint32_t node, uint32_t from)
 {
 	const struct weft_pkt *pkts = lane->sim->slab.pkts;
 	bool is_host = node < lane->sim->shape.hosts;
 
 	if (!(bits_of(post, node / 64) >> node % 64 & 1))
-		return n;
+		return from;
 	const struct box *b = &post->boxes[node];
 
-	for (uint32_t chunk = b->first; chunk != NONE; chunk = post->chunks[chunk].next) {
+	for (uint32_t chunk = box_chunk(b); chunk != NONE; chunk = post->chunks[chunk].back[0]) {
 		const struct chunk *c = &post->chunks[chunk];
-		uint32_t frames = chunk == b->last >> 4 ? b->last & 15 : CHUNK_FRAMES;
+		uint32_t frames = box_frames(b, chunk);
 
-		WEFT_ASSERT(n + frames <= lane->frames_max);
-		if (c->next != NONE)
-			__builtin_prefetch(&post->chunks[c->next]);
+		WEFT_ASSERT(frames <= from);
+		from -= frames;
+		fetch_behind(post, c);
 		for (uint32_t i = 0; i < frames; i++) {
-			batch->frames[n] = &c->frames[i];
+			const struct weft_frame *frame = &c->frames[i];
+			uint32_t at = from + i;
+
+			batch->frames[at] = frame;
 			if (is_host)
-				__builtin_prefetch(&pkts[(uint32_t)c->frames[i].handle], 1);
-			batch->keys[n] = (c->frames[i].handle >> 32 << 32) |
-					(uint64_t)c->frames[i].in_port << MAIL_NUMBER_BITS | n;
-			n++;
+				__builtin_prefetch(&pkts[(uint32_t)frame->handle], 1);
+			batch->keys[at] = (frame->handle >> 32 << 32) |
+					  (uint64_t)frame->in_port << MAIL_NUMBER_BITS | at;
 		}
 	}
-	return n;
+	return from;
 }
 
 static void sort_short(uint64_t keys[], uint32_t n)
@@ -143,10 +178,11 @@ static void sort_short(uint64_t keys[], uint32_t n)
  */
 static void sort_long(const struct lane *lane, struct batch *batch, uint32_t n)
 {
+	const uint64_t *keys = batch->sorted;
+	uint64_t *sorted = batch->keys_spare;
 	uint32_t at[STRETCHES_MAX + 1];
 	unsigned bits = WEFT_MIN(64 - weft_clz64(n - 1), (unsigned)STRETCH_BITS_MAX);
 	unsigned shift = 32 + 64 - weft_clz64(lane->end_ps - lane->start_ps - 1) - bits;
-	uint64_t *keys = batch->keys, *sorted = batch->keys_spare;
 
 	memset(at, 0, ((1u << bits) + 1) * sizeof(at[0]));
 	for (uint32_t i = 0; i < n; i++)
@@ -155,8 +191,7 @@ static void sort_long(const struct lane *lane, struct batch *batch, uint32_t n)
 		at[i] += at[i - 1];
 	for (uint32_t i = 0; i < n; i++)
 		sorted[at[keys[i] >> shift]++] = keys[i];
-	batch->keys = sorted;
-	batch->keys_spare = keys;
+	batch->sorted = sorted;
 	sort_short(sorted, n);
 }
 
@@ -164,15 +199,16 @@ static void collect(const struct lane *lane, struct batch *batch, uint32_t node)
 {
 	const struct weft_sim *sim = lane->sim;
 	enum clock clock = mail_clock(sim, node);
-	uint32_t slot = lane->mail_of[clock].slot, n = 0;
+	uint32_t slot = lane->mail_of[clock].slot, from = lane->frames_max;
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
-		n = gather(lane, batch, &sim->lanes[i].mail_of[clock].posts[slot], node, n);
-	batch->n = n;
-	if (n <= SHORT)
-		sort_short(batch->keys, n);
+		from = gather(lane, batch, &sim->lanes[i].mail_of[clock].posts[slot], node, from);
+	batch->n = lane->frames_max - from;
+	batch->sorted = batch->keys + from;
+	if (batch->n <= SHORT)
+		sort_short(batch->sorted, batch->n);
 	else
-		sort_long(lane, batch, n);
+		sort_long(lane, batch, batch->n);
 }
 
 void mail_collect(struct lane *lane, uint32_t node)
@@ -194,7 +230,7 @@ void mail_ahead(struct lane *lane, uint32_t node)
 	lane->ahead_of = node;
 }
 
-void mail_fetch(const struct lane *lane, uint32_t node)
+void mail_fetch(const struct lane *lane, uint32_t node, bool is_near)
 {
 	const struct weft_sim *sim = lane->sim;
 	enum clock clock = mail_clock(sim, node);
@@ -205,10 +241,13 @@ void mail_fetch(const struct lane *lane, uint32_t node)
 
 		if (!(bits_of(post, node / 64) >> node % 64 & 1))
 			continue;
-		const struct chunk *chunk = &post->chunks[post->boxes[node].first];
+		uint32_t last = box_chunk(&post->boxes[node]);
+		const struct chunk *chunk = &post->chunks[last];
 
-		for (uint32_t at = 0; at < CHUNK_FRAMES; at += 2)
-			__builtin_prefetch(&chunk->frames[at]);
+		if (!is_near)
+			fetch_chunk(post, last);
+		for (uint32_t k = 0; is_near && k < CHUNK_BACK && chunk->back[k] != NONE; k++)
+			fetch_chunk(post, chunk->back[k]);
 	}
 }
 

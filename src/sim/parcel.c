@@ -72,11 +72,11 @@ static uint32_t *count_of(const struct lane *lane, uint32_t node)
 static void count(struct lane *lane, struct post *post, uint32_t ahead, uint32_t node)
 {
 	const struct box *b = &post->boxes[node];
-	uint32_t n = b->last & 15;
+	uint32_t n = 0;
 
 	(void)ahead;
-	for (uint32_t chunk = b->first; chunk != b->last >> 4; chunk = post->chunks[chunk].next)
-		n += CHUNK_FRAMES;
+	for (uint32_t chunk = box_chunk(b); chunk != NONE; chunk = post->chunks[chunk].back[0])
+		n += box_frames(b, chunk);
 	*count_of(lane, node) += n;
 }
 
@@ -114,9 +114,9 @@ static void pack(struct lane *lane, struct post *post, uint32_t ahead, uint32_t 
 	struct parcel **next = &lane->parcels[sim->links->rank_of[node - sim->shape.hosts]];
 	const struct box *b = &post->boxes[node];
 
-	for (uint32_t chunk = b->first; chunk != NONE; chunk = post->chunks[chunk].next) {
+	for (uint32_t chunk = box_chunk(b); chunk != NONE; chunk = post->chunks[chunk].back[0]) {
 		const struct chunk *c = &post->chunks[chunk];
-		uint32_t n = chunk == b->last >> 4 ? b->last & 15 : CHUNK_FRAMES;
+		uint32_t n = box_frames(b, chunk);
 
 		for (uint32_t i = 0; i < n; i++)
 			__builtin_prefetch(&sim->slab.pkts[(uint32_t)c->frames[i].handle], 1);

@@ -36,8 +36,10 @@ static void run_visits(struct lane *lane, uint32_t n, run_fn *run, fetch_fn *fet
 		for (unsigned ahead = FETCH_VISITS; ahead; ahead--)
 			if (i + ahead < n)
 				fetch(lane, visits[i + ahead], ahead);
+		if (i + 3 < n)
+			mail_fetch(lane, visits[i + 3], false);
 		if (i + 2 < n)
-			mail_fetch(lane, visits[i + 2]);
+			mail_fetch(lane, visits[i + 2], true);
 		if (i + 1 < n)
 			mail_ahead(lane, visits[i + 1]);
 		run(lane, visits[i]);

@@ -28,3 +28,39 @@ TEST(weft_endpoint_fetch__changes_nothing)
 	}
 	world_close(&w);
 }
+
+/* Packets of all kinds, those that speak of nothing we sent included. */
+TEST(weft_packet_fetch__changes_nothing)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[8];
+
+	hand_open(&w, 16, 16);
+	size_t bytes = weft_endpoint_size(&w.end[0]->config);
+	void *before = malloc(bytes);
+
+	REQUIRE(before);
+	CHECK_EQ(weft_post_write(w.qp[0],
+			 &(struct weft_work){ .data = w.memory[0],
+				 .remote_va = 0x10000,
+				 .rkey = w.rkey[0],
+				 .len_bytes = 20000 }),
+		0);
+	size_t n = hand_out(&w, 0, pkts, 8);
+
+	CHECK(n > 1);
+	memcpy(before, w.end[0], bytes);
+	for (uint32_t psn = 0; psn < 64; psn++) {
+		struct weft_pkt pkt = { .op = WEFT_OP_SACK,
+			.dqpn = w.qp[0]->qpn,
+			.sack = { .cack_psn = weft_psn_add(pkts[0].psn, psn) } };
+
+		for (unsigned step = 0; step < 2; step++) {
+			weft_packet_fetch(w.end[0], &pkt, step);
+			weft_packet_fetch(w.end[0], &pkts[psn % n], step);
+		}
+	}
+	CHECK_MEM(w.end[0], before, bytes);
+	free(before);
+	world_close(&w);
+}
