@@ -53,6 +53,7 @@ struct weft_port_stats {                      /* all only grow */
 struct weft_port {
 	const struct weft_port_ops *ops;
 	uint32_t planes; /* bits 0 .. planes - 1 of every mask below */
+	bool has_bell;   /* sleep()'s fd becomes readable only once it was asked to, not by rx's */
 	struct weft_port_stats stats;
 };
 

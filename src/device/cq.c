@@ -214,6 +214,8 @@ void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited
 		return;
 	}
 	cq->ring[cq->tail++ & cq->mask] = *wc;
+	if (cq->dev->waiting)
+		(void)pthread_cond_broadcast(&cq->dev->news);
 	if (cq->armed || (cq->armed_solicited && (solicited || wc->status)))
 		ring_bell(cq);
 }
@@ -252,7 +254,12 @@ int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 	if (!n) {
 		(void)run_once(dev);
 		n = take(cq, wc, max);
-		dev->polled_ns = weft_pump_now(dev->pump);
+	}
+	if (n) {
+		watch_leave(dev, false);
+	} else if (WEFT_UNLIKELY(watch_come(dev, weft_pump_now(dev->pump)))) {
+		watch_pause(dev);
+		n = take(cq, wc, max);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	return n;
@@ -271,8 +278,7 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
 		cq->armed = true;
 	if (cq->head != cq->tail || cq->overrun)
 		ring_bell(cq);
-	dev->polled_ns = 0; /* it will sleep now: the thread takes over at once */
-	run_wake(dev);
+	watch_leave(dev, true); /* it will sleep now: the thread takes over at once */
 	pthread_mutex_unlock(&dev->lock);
 	return 0;
 }

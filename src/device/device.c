@@ -123,6 +123,12 @@ int weft_dev_open(
 	dev->fork_age = device_fork_age;
 	dev->greet_fd = dev->wake_fd = dev->event_fd[0] = dev->event_fd[1] = -1;
 	pthread_mutex_init(&dev->lock, NULL);
+	rc = watch_open(dev);
+	if (rc) {
+		snprintf(error, error_bytes, "no memory");
+		free(dev);
+		return rc;
+	}
 	rc = open_all(dev, error, error_bytes);
 	if (rc) {
 		weft_live_close(dev->live);

@@ -44,6 +44,7 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 
 	free(work->owned);
 	work->owned = NULL;
+	qp->dev->owed_bytes -= work->len_bytes;
 	qp->sq_head++;
 	if (qp->sq_fed < qp->sq_head)
 		qp->sq_fed = qp->sq_head;

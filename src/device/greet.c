@@ -145,12 +145,8 @@ void greet_start(struct weft_dev_qp *qp)
 	qp->next_greeting = dev->greeting;
 	dev->greeting = qp;
 	ask_for(qp, weft_clock_now(NULL));
-	if (dev->asleep) {
-		uint64_t one = 1;
-
-		if (write(dev->wake_fd, &one, sizeof(one)) < 0)
-			return; /* it is readable already */
-	}
+	if (dev->asleep || dev->stands)
+		watch_kick(dev);
 }
 
 void greet_stop(struct weft_dev_qp *qp)

@@ -100,6 +100,16 @@ struct weft_dev {
 	int greet_fd, wake_fd, event_fd[2];
 	pthread_t thread;
 	bool has_thread, stop, asleep, has_overrun;
+	/* watch.c */
+	pthread_cond_t news;        /* something completed, for pollers that pause */
+	bool armed;                 /* the port rings */
+	bool stands;                /* the thread looks now and then only, at stands_at, too */
+	int bell_fd, stands_at;
+	uint32_t waiting, vain;     /* pollers that pause; polls in vain since */
+	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
+	uint64_t stand_ns;          /* how long the thread stands back */
+	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
+	long preemptions;           /* of a polling thread, as last counted; -1: not yet */
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
 	uint32_t greet_tokens;
 	uint64_t datagrams_too_long; /* lost: longer than their receive */
@@ -220,6 +230,19 @@ bool run_once(struct weft_dev *dev);
 void run_wake(struct weft_dev *dev);
 int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
 void run_stop(struct weft_dev *dev); /* without the lock */
+
+/* ---- watch.c: who looks at the port ---- */
+
+int watch_open(struct weft_dev *dev); /* an errno value */
+/* A poll found something, or (for_long) will not come again soon: the thread's turn. */
+void watch_leave(struct weft_dev *dev, bool for_long);
+/* A poll found nothing.  True: pause, there is no CPU or no hurry. */
+bool watch_come(struct weft_dev *dev, uint64_t now);
+void watch_pause(struct weft_dev *dev); /* without the lock meanwhile; until something completes */
+void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep */
+void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
+/* Nobody does.  Until when the thread may sleep: pollers come back. */
+uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 
 /* ---- event.c ---- */
 

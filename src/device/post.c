@@ -187,6 +187,7 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 	if (send->op >= WEFT_DEV_CMP_SWAP && !work->fault && work->len_bytes != 8)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
+	qp->dev->owed_bytes += work->len_bytes;
 	qp->sq_tail++;
 	return 0;
 }
@@ -212,7 +213,9 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	else if (!rc)
 		queue_feed(qp);
 	if (!more) {
-		(void)run_once(dev);
+		/* What has come in is taken in the first turn, and the second one sends. */
+		if (run_once(dev) && weft_wants_output(dev->ep))
+			(void)run_once(dev);
 		run_wake(dev);
 	}
 	pthread_mutex_unlock(&dev->lock);

@@ -220,8 +220,10 @@ static bool open_rings(struct weft_dev_qp *qp)
 
 static void free_qp(struct weft_dev_qp *qp)
 {
-	for (uint64_t i = qp->sq_head; qp->sq && i != qp->sq_tail; i++)
+	for (uint64_t i = qp->sq_head; qp->sq && i != qp->sq_tail; i++) {
+		qp->dev->owed_bytes -= qp->sq[i & qp->sq_mask].len_bytes;
 		free(qp->sq[i & qp->sq_mask].owned);
+	}
 	free(qp->sq);
 	free(qp->rq);
 	free(qp->inlines);
@@ -381,6 +383,7 @@ static void reset(struct weft_dev_qp *qp)
 	cq_forget_qp(qp->init.cq_tx, qp->number);
 	cq_forget_qp(qp->init.cq_rx, qp->number);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
+		qp->dev->owed_bytes -= qp->sq[qp->sq_head & qp->sq_mask].len_bytes;
 		free(qp->sq[qp->sq_head & qp->sq_mask].owned);
 		qp->sq[qp->sq_head & qp->sq_mask].owned = NULL;
 	}

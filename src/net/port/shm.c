@@ -534,7 +534,7 @@ int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_confi
 		snprintf(error, error_bytes, "%s", wrong ? wrong : "no memory");
 		return -1;
 	}
-	shm->port = (struct weft_port){ .ops = &ops, .planes = config->planes };
+	shm->port = (struct weft_port){ .ops = &ops, .planes = config->planes, .has_bell = true };
 	shm->config = *config;
 	shm->path = strdup(config->path);
 	snprintf(shm->host, sizeof(shm->host), "%s", config->host);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+static int fake_fd;
+static unsigned armed, muted;
+
+static int fake_sleep(struct weft_port *port, bool will)
+{
+	(void)port;
+	armed += will;
+	muted += !will;
+	return will ? fake_fd : WEFT_PORT_BUSY;
+}
+
+static uint32_t fake_carrier(struct weft_port *port)
+{
+	(void)port;
+	return 3;
+}
+
+static const struct weft_port_ops fake_ops = {
+	.name = "fake", .sleep = fake_sleep, .carrier = fake_carrier
+};
+static struct weft_port fake_port = { .ops = &fake_ops, .has_bell = true }, *real_port;
+
+/* A device without queue pairs has no thread: whatever happens, the test does it. */
+static struct weft_dev *quiet_device(void)
+{
+	struct weft_dev *dev = pair_device();
+
+	real_port = dev->port;
+	dev->port = &fake_port;
+	fake_fd = dev->greet_fd;
+	armed = muted = 0;
+	pthread_mutex_lock(&dev->lock);
+	return dev;
+}
+
+static void quiet_close(struct weft_dev *dev)
+{
+	pthread_mutex_unlock(&dev->lock);
+	dev->port = real_port;
+	CHECK_EQ(weft_dev_close(dev), 0);
+}
+
+static bool was_kicked(const struct weft_dev *dev)
+{
+	uint64_t n;
+
+	return read(dev->wake_fd, &n, sizeof(n)) == sizeof(n);
+}
+
+TEST(watch_leave__arms_the_port_once)
+{
+	struct weft_dev *dev = quiet_device();
+
+	dev->polled_ns = 5;
+	watch_leave(dev, false);
+	watch_leave(dev, false);
+	CHECK_EQ(armed, 1);
+	CHECK(dev->armed);
+	CHECK_EQ(dev->polled_ns, 0);
+	CHECK(!was_kicked(dev));
+	quiet_close(dev);
+}
+
+/* Of a port that tells of every packet nothing is handed over but by the clock. */
+TEST(watch_leave__leaves_a_port_without_bell_to_the_clock)
+{
+	struct weft_dev *dev = quiet_device();
+
+	fake_port.has_bell = false;
+	dev->polled_ns = 5;
+	dev->stands = true;
+	watch_leave(dev, false);
+	CHECK_EQ(dev->polled_ns, 5);
+	CHECK(!was_kicked(dev));
+	watch_leave(dev, true);
+	CHECK_EQ(dev->polled_ns, 0);
+	CHECK(was_kicked(dev));
+	CHECK_EQ(armed, 0);
+	fake_port.has_bell = true;
+	quiet_close(dev);
+}
+
+TEST(watch_leave__wakes_a_thread_that_stands_where_nothing_rings)
+{
+	struct weft_dev *dev = quiet_device();
+
+	dev->stands = true;
+	dev->stands_at = -1;
+	watch_leave(dev, false);
+	CHECK(was_kicked(dev));
+	dev->stands_at = fake_fd;
+	watch_leave(dev, false);
+	CHECK(!was_kicked(dev));
+	fake_fd = WEFT_PORT_BUSY; /* always something to do: the thread does it */
+	dev->armed = false;
+	watch_leave(dev, false);
+	CHECK(!dev->armed);
+	CHECK(was_kicked(dev));
+	quiet_close(dev);
+}
+
+TEST(watch_come__mutes_the_bell_for_a_loop_only)
+{
+	struct weft_dev *dev = quiet_device();
+
+	watch_leave(dev, false);
+	CHECK(!watch_come(dev, 1000000));
+	CHECK(!watch_come(dev, 1100000)); /* it has other things to do */
+	CHECK_EQ(muted, 0);
+	CHECK(!watch_come(dev, 1101000));
+	CHECK_EQ(muted, 1);
+	CHECK(!dev->armed);
+	CHECK_EQ(dev->polled_ns, 1101000);
+	quiet_close(dev);
+}
+
+/* A thread that waits for a bell which is muted must not wait for long. */
+TEST(watch_come__wakes_a_thread_that_relies_on_the_bell)
+{
+	struct weft_dev *dev = quiet_device();
+
+	watch_leave(dev, false);
+	dev->asleep = true;
+	dev->wake_at_ns = 2000000000;
+	(void)watch_come(dev, 1000000);
+	(void)watch_come(dev, 1001000);
+	CHECK_EQ(muted, 1);
+	CHECK(was_kicked(dev));
+	dev->wake_at_ns = 1100000;
+	dev->armed = true;
+	(void)watch_come(dev, 1002000);
+	CHECK_EQ(muted, 2);
+	CHECK(!was_kicked(dev));
+	dev->asleep = false;
+	quiet_close(dev);
+}
+
+TEST(watch_come__is_patient_where_much_is_owed)
+{
+	struct weft_dev *dev = quiet_device();
+
+	dev->has_thread = true;
+	dev->owed_bytes = 1 << 20;
+	CHECK(!watch_come(dev, 1000000));
+	CHECK(!watch_come(dev, 1030000));
+	CHECK(watch_come(dev, 1050000));
+	dev->owed_bytes = 0;
+	CHECK(!watch_come(dev, 1060000));
+	dev->patient_until_ns = 2000000;
+	CHECK(watch_come(dev, 1070000));
+	CHECK(!watch_come(dev, 2000001));
+	dev->has_thread = false;
+	quiet_close(dev);
+}
+
+/* Patient on both sides, all that is posted arrives. */
+TEST(watch_pause__ends_when_something_completes)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_mutex_lock(&s[i]->dev->lock);
+		s[i]->dev->patient_until_ns = WEFT_NEVER;
+		pthread_mutex_unlock(&s[i]->dev->lock);
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		struct side *from = s[i & 1];
+
+		CHECK_EQ(side_post(from, to_memory(s[!(i & 1)], WEFT_DEV_WRITE, 0), 0, 8), 0);
+		CHECK_EQ(side_wait(from).status, WEFT_DEV_OK);
+	}
+	pair_close(s);
+}
+
+/* One that spins would use all the time that it gets; on a busy machine that may be little. */
+TEST(watch_pause__leaves_the_cpu_to_others)
+{
+	struct side *s[2];
+	struct weft_dev_wc wc;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	pthread_mutex_lock(&s[0]->dev->lock);
+	s[0]->dev->patient_until_ns = WEFT_NEVER;
+	pthread_mutex_unlock(&s[0]->dev->lock);
+	uint64_t begun_ns = weft_clock_now(NULL), used_ns = weft_clock_thread_ns();
+
+	while (weft_clock_now(NULL) < begun_ns + 100000000)
+		CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), 0);
+	used_ns = weft_clock_thread_ns() - used_ns;
+	CHECK(used_ns < 80000000);
+	pair_close(s);
+}
