@@ -252,9 +252,10 @@ struct mrc_async_event {
 	enum ibv_event_type event_type;
 };
 
-/* errno.  Waits; EAGAIN where the verbs context's async_fd was made O_NONBLOCK.  Events of verbs
- * objects in the same verbs context do not come here.  Acknowledge every one: destroying its
- * object waits for that. */
+/* errno.  Waits; EAGAIN where the verbs context's async_fd was made O_NONBLOCK, which is otherwise
+ * verbs': it is not readable for what comes here.  A context gets the events of its own QPs and
+ * queues (QP_FATAL, QP_ACCESS_ERR, CQ_ERR) and those of ports (PORT_ACTIVE, PORT_ERR), which verbs
+ * and other contexts get as well.  Acknowledge every one: destroying its object waits for that. */
 int mrc_get_async_event(struct mrc_context *mrc_ctx, struct mrc_async_event *event);
 void mrc_ack_async_event(struct mrc_async_event *event);
 

@@ -39,6 +39,7 @@ struct weft_dev;
 struct weft_dev_pd;
 struct weft_dev_mr;
 struct weft_dev_channel;
+struct weft_dev_listener;
 struct weft_dev_cq;
 struct weft_dev_srq;
 struct weft_dev_ah;
@@ -111,12 +112,22 @@ enum weft_dev_event_kind {
 };
 struct weft_dev_event {
 	uint32_t kind, number;
-	uint32_t owner; /* as given with the QP; 0 of all else */
+	uint32_t owner; /* of the object; 0: nobody in particular */
 	void *user;
 };
 int weft_dev_event_fd(const struct weft_dev *dev);
 /* EAGAIN where the fd does not block.  Events of closed objects are skipped. */
 int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event);
+/*
+ * Several interfaces of one program must not find each other's events: those of objects that have
+ * an owner other than 0 come out of that owner's listener, and nowhere else, from when it is
+ * opened on; those of planes and the port come out of all.  Its descriptor does not block.
+ */
+int weft_dev_listener_open(
+	struct weft_dev *dev, uint32_t owner, struct weft_dev_listener **listener);
+void weft_dev_listener_close(struct weft_dev_listener *listener);
+int weft_dev_listener_fd(const struct weft_dev_listener *listener);
+int weft_dev_listener_get(struct weft_dev_listener *listener, struct weft_dev_event *event);
 
 /* ---- protection domains, memory ---- */
 
@@ -184,6 +195,7 @@ int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_cha
 	void *user, struct weft_dev_cq **cq);
 int weft_dev_cq_close(struct weft_dev_cq *cq); /* EBUSY: QPs use it */
 int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries); /* EINVAL: more are in it */
+void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner); /* of its events */
 uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq);
 /* How many were filled in; -1: the CQ has overrun and gives no more.  Runs the device when the
  * queue is empty. */
@@ -232,7 +244,7 @@ struct weft_dev_qp_init {
 	struct weft_dev_cq *cq_tx, *cq_rx;
 	struct weft_dev_srq *srq; /* or NULL; not STRICT */
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
-	uint32_t owner; /* handed back in events: which interface it belongs to */
+	uint32_t owner; /* of events, see weft_dev_listener_open(); 0: nobody in particular */
 	void *user;     /* of events and completions */
 };
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */

@@ -194,6 +194,15 @@ uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq)
 	return cq->entries;
 }
 
+void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner)
+{
+	if (device_is_dead(cq->dev))
+		return;
+	pthread_mutex_lock(&cq->dev->lock);
+	cq->owner = owner;
+	pthread_mutex_unlock(&cq->dev->lock);
+}
+
 static void ring_bell(struct weft_dev_cq *cq)
 {
 	cq->armed = cq->armed_solicited = false;
@@ -207,7 +216,7 @@ void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited
 		return;
 	if (cq->tail - cq->head >= cq->entries) {
 		cq->overrun = true;
-		event_put(cq->dev, WEFT_DEV_CQ_ERROR, cq->number, cq->user);
+		event_put(cq->dev, WEFT_DEV_CQ_ERROR, cq->number);
 		cq->dev->has_overrun = true;
 		if (cq->armed || cq->armed_solicited)
 			ring_bell(cq);

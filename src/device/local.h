@@ -119,6 +119,7 @@ struct weft_dev {
 	uint64_t next_id;
 	struct weft_dev_cq *cqs;       /* all of them, linked */
 	struct weft_dev_srq *srqs;
+	struct weft_dev_listener *listeners;
 	struct weft_dev_qp *greeting;  /* those that wait for an answer, linked */
 	struct weft_dev_qp *backlog;   /* those with work that the engine had no room for */
 	struct weft_dev_mr **mrs;      /* [key & mask] */
@@ -148,6 +149,13 @@ struct weft_dev_channel {
 	uint32_t users;
 };
 
+struct weft_dev_listener {
+	struct weft_dev *dev;
+	struct weft_dev_listener *next;
+	uint32_t owner;
+	int fd[2];
+};
+
 struct weft_dev_cq {
 	struct weft_dev *dev;
 	struct weft_dev_cq *next;
@@ -155,7 +163,7 @@ struct weft_dev_cq {
 	void *user;
 	uint64_t number; /* never used twice */
 	struct weft_dev_wc *ring;
-	uint32_t mask, entries, head, tail, users;
+	uint32_t mask, entries, head, tail, users, owner;
 	bool armed, armed_solicited, overrun;
 };
 
@@ -246,7 +254,8 @@ uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 
 /* ---- event.c ---- */
 
-void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number, void *user);
+/* To whoever is to hear of it; number: the object's, or the plane. */
+void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number);
 /* Reads one whole record of `bytes` from a pipe; errno.  Without the lock. */
 int event_read(int fd, void *record, size_t bytes);
 int event_pipe(int fd[2]); /* an errno value */

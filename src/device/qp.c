@@ -370,7 +370,7 @@ void pair_to_error(struct weft_dev_qp *qp)
 	}
 	done_flush(qp);
 	if (qp->init.srq)
-		event_put(qp->dev, WEFT_DEV_QP_LAST_WQE, qp->event_number, qp->init.user);
+		event_put(qp->dev, WEFT_DEV_QP_LAST_WQE, qp->event_number);
 }
 
 static void reset(struct weft_dev_qp *qp)

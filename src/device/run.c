@@ -50,7 +50,7 @@ static void take_failure(struct weft_dev_qp *qp, uint32_t why)
 
 	if (why != WEFT_FLUSHED && is_told(qp, why))
 		event_put(qp->dev, is_fatal ? WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
-			qp->event_number, qp->init.user);
+			qp->event_number);
 	if (qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
 }
@@ -88,10 +88,10 @@ static void look_at_planes(struct weft_dev *dev)
 		/* The pump has told the engine of the link, but knows no administrator. */
 		if (dev->planes_shut >> i & 1)
 			(void)weft_port_mark(dev->ep, i, false, weft_pump_now(dev->pump));
-		event_put(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i, NULL);
+		event_put(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i);
 	}
 	if (!up != !dev->planes_up)
-		event_put(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0, NULL);
+		event_put(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0);
 	dev->planes_up = up;
 }
 
@@ -101,7 +101,7 @@ static void look_at_limits(struct weft_dev *dev)
 		if (srq->limit_armed && weft_recvq_limit_hit(dev->ep, srq->recvq)) {
 			srq->limit_armed = false;
 			srq->attr.limit = 0;
-			event_put(dev, WEFT_DEV_SRQ_LIMIT, srq->number, srq->user);
+			event_put(dev, WEFT_DEV_SRQ_LIMIT, srq->number);
 		}
 }
 
@@ -115,7 +115,7 @@ static void fail_overrun(struct weft_dev *dev)
 		if (!qp || (!qp->init.cq_tx->overrun && !qp->init.cq_rx->overrun) ||
 			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
 			continue;
-		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number, qp->init.user);
+		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number);
 		pair_to_error(qp);
 	}
 }

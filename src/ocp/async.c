@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * async - what happens to QPs and ports without being asked for.
+ * async - what happens to QPs, queues and ports without being asked for.
  *
- * The device has one queue of events for all its users.  Objects of this API are marked (tagged()),
- * so that each of the two libraries passes over the other's; who reads gets what is his and events
- * of ports, and a program that waits in both libraries at once finds a port's event in one of them.
+ * Each context hears of its own objects and of ports, and so does the verbs context beside it:
+ * neither takes the other's events.  The API has no descriptor for events; whether to wait is read
+ * from the verbs context's, which is what its examples open and programs know how to set.
  */
 #include "local.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 
-static bool is_ours(const struct weft_dev_event *from)
-{
-	return (uintptr_t)from->user & 1;
-}
-
-static struct mrc_qp *qp_of(const struct weft_dev_event *from)
-{
-	return (struct mrc_qp *)((uintptr_t)from->user & ~(uintptr_t)1);
-}
-
-/* False: nothing for this API. */
+/* False: nothing for this API.  Under the station's lock, so that the object stays. */
 static bool translate(const struct weft_dev_event *from, struct mrc_async_event *to)
 {
 	memset(to, 0, sizeof(*to));
@@ -31,40 +23,61 @@ static bool translate(const struct weft_dev_event *from, struct mrc_async_event 
 								 : IBV_EVENT_PORT_ERR;
 		to->element.port_num = (int)from->number + 1; /* ports of MRC are planes */
 		return true;
+	case WEFT_DEV_CQ_ERROR:
+		to->event_type = IBV_EVENT_CQ_ERR;
+		to->element.cq = from->user;
+		atomic_fetch_add(&to->element.cq->unacked, 1);
+		return true;
 	case WEFT_DEV_QP_FATAL:
-		to->event_type = IBV_EVENT_QP_FATAL;
-		break;
 	case WEFT_DEV_QP_ACCESS:
-		to->event_type = IBV_EVENT_QP_ACCESS_ERR;
-		break;
-	default: /* the whole device's port is not a port of MRC; queues of verbs are verbs' */
+		to->event_type = from->kind == WEFT_DEV_QP_FATAL ? IBV_EVENT_QP_FATAL
+								 : IBV_EVENT_QP_ACCESS_ERR;
+		to->element.qp = from->user;
+		atomic_fetch_add(&to->element.qp->unacked, 1);
+		return true;
+	default: /* the device as a whole is not a port of MRC */
 		return false;
 	}
-	if (!is_ours(from))
-		return false;
-	to->element.qp = qp_of(from);
-	atomic_fetch_add(&to->element.qp->unacked, 1);
-	return true;
+}
+
+static int take(struct mrc_context *context, struct mrc_async_event *event)
+{
+	struct weft_dev_event from;
+	int rc;
+
+	pthread_mutex_lock(&context->station->lock);
+	do
+		rc = weft_dev_listener_get(context->listener, &from);
+	while (!rc && !translate(&from, event));
+	pthread_mutex_unlock(&context->station->lock);
+	return rc;
 }
 
 int mrc_get_async_event(struct mrc_context *mrc_ctx, struct mrc_async_event *event)
 {
-	struct weft_dev_event from;
-
 	if (!mrc_ctx || !event)
 		return fail(EINVAL);
-	do {
-		int rc = weft_dev_event_get(mrc_ctx->station->dev, &from);
+	for (;;) {
+		struct pollfd door = { .fd = weft_dev_listener_fd(mrc_ctx->listener),
+			.events = POLLIN };
+		int rc = take(mrc_ctx, event);
 
-		if (rc)
+		if (!rc)
+			return 0;
+		if (rc != EAGAIN || fcntl(mrc_ctx->verbs->async_fd, F_GETFL) & O_NONBLOCK)
 			return fail(rc);
-	} while (!translate(&from, event));
-	return 0;
+		if (poll(&door, 1, -1) < 0)
+			return -1; /* EINTR */
+	}
 }
 
 void mrc_ack_async_event(struct mrc_async_event *event)
 {
-	if (event && (event->event_type == IBV_EVENT_QP_FATAL ||
-			     event->event_type == IBV_EVENT_QP_ACCESS_ERR))
+	if (!event)
+		return;
+	if (event->event_type == IBV_EVENT_CQ_ERR)
+		atomic_fetch_sub(&event->element.cq->unacked, 1);
+	else if (event->event_type == IBV_EVENT_QP_FATAL ||
+		 event->event_type == IBV_EVENT_QP_ACCESS_ERR)
 		atomic_fetch_sub(&event->element.qp->unacked, 1);
 }

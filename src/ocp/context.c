@@ -15,6 +15,7 @@
 
 static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct station *stations;
+static _Atomic uint32_t owners = 1;
 
 static struct plant *open_plant(const struct weft_dev_attr *attr)
 {
@@ -120,6 +121,14 @@ struct mrc_context *mrc_create_context(
 		free(context);
 		return fail_null(error);
 	}
+	context->owner = atomic_fetch_add(&owners, 1);
+	int rc = weft_dev_listener_open(dev, context->owner, &context->listener);
+
+	if (rc) {
+		station_give(context->station);
+		free(context);
+		return fail_null(rc);
+	}
 	return context;
 }
 
@@ -129,6 +138,7 @@ int mrc_destroy_context(struct mrc_context *mrc_ctx)
 		return fail(EINVAL);
 	if (atomic_load(&mrc_ctx->objects))
 		return fail(EBUSY);
+	weft_dev_listener_close(mrc_ctx->listener);
 	station_give(mrc_ctx->station);
 	free(mrc_ctx);
 	return 0;

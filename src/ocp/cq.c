@@ -170,6 +170,7 @@ struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_cont
 		free(cq);
 		return fail_null(rc);
 	}
+	weft_dev_cq_set_owner(cq->inner, mrc_ctx->owner);
 	atomic_fetch_add(&mrc_ctx->objects, 1);
 	if (channel)
 		atomic_fetch_add(&channel->queues, 1);
@@ -180,8 +181,12 @@ int mrc_destroy_cq(struct mrc_cq *cq)
 {
 	if (!cq)
 		return EINVAL;
+	struct station *station = cq->context->station;
+
+	pthread_mutex_lock(&station->lock); /* nobody is being told of it meanwhile */
 	int rc = cq->inner ? weft_dev_cq_close(cq->inner) : 0;
 
+	pthread_mutex_unlock(&station->lock);
 	if (rc)
 		return rc;
 	if (!cq->inner)

@@ -45,6 +45,8 @@ struct mrc_context {
 	struct station *station;
 	struct ibv_context *verbs;
 	uint32_t version;
+	uint32_t owner; /* of its objects' events */
+	struct weft_dev_listener *listener;
 	_Atomic uint32_t objects;
 };
 
@@ -98,12 +100,6 @@ struct mrc_qp {
 };
 
 #define NO_EV UINT32_MAX
-
-/* Users of device objects have this bit, so that verbs' events are told from ours. */
-static inline void *tagged(void *object)
-{
-	return (void *)((uintptr_t)object | 1);
-}
 
 static inline int fail(int error) /* the errno convention */
 {

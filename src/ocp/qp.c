@@ -71,7 +71,8 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 		.sq_sges = qp->init.cap.max_send_sge,
 		.rq_sges = qp->init.cap.max_recv_sge,
 		.inline_bytes = qp->init.cap.max_inline_data,
-		.user = tagged(qp) };
+		.owner = mrc_ctx->owner,
+		.user = qp };
 	int rc = weft_dev_qp_open(weft_verbs_pd(asked->pd), &init, &qp->inner);
 
 	if (rc) {

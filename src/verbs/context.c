@@ -198,8 +198,6 @@ static bool translate(const struct weft_dev_event *from, struct ibv_async_event 
 {
 	size_t i = 0;
 
-	if ((uintptr_t)from->user & 1) /* an object of lib_mrc.so, which marks its own */
-		return false;
 	while (i < WEFT_COUNT(kinds) && kinds[i].kind != from->kind)
 		i++;
 	if (i == WEFT_COUNT(kinds))

@@ -62,7 +62,9 @@ moved() {
 	was=$(awk -v l="$1" -v c="$2" '$1 == l { print $c }' "$dir/before")
 	count | awk -v l="$1" -v c="$2" -v was="$was" '$1 == l { print $c - was }'
 }
-# carried LEAST EV...: these paths from h0 have carried at least so many packets, all others none
+# carried LEAST EV...: these paths from h0 have carried at least so many packets, all others none;
+# $strays: answers of a QP that is gone may still be on their way
+strays=0
 carried() {
 	local least=$1 plane uplink n delta='$1 == l { n = $2 - n } END { print n }'
 	count >"$dir/after"
@@ -74,7 +76,7 @@ carried() {
 			*" $plane:$uplink "*)
 				[ "$n" -ge "$least" ] || fault "path $plane:$uplink: $n packets"
 				;;
-			*) [ "$n" = 0 ] || fault "path $plane:$uplink: $n packets, wants none" ;;
+			*) [ "$n" -le "$strays" ] || fault "path $plane:$uplink: $n packets, wants none" ;;
 			esac
 		done
 	done
@@ -116,6 +118,7 @@ explicit() {
 
 # The same by the addresses that switches see, by UDP ports, and generated.
 other_modes() {
+	strays=20
 	tell explicit 4 fcbb:bb00:8000:4001:8001::@1 fcbb:bb00:9800:5800:9801::@4
 	tell connect 4 0
 	before
@@ -126,7 +129,7 @@ other_modes() {
 	before
 	tell write 64
 	[ "$(moved h0.p0 2)" -gt 100 ] && [ "$(moved h0.p7 2)" -gt 100 ] &&
-		[ "$(moved h0.p3 2)" = 0 ] || fault "UDP: planes other than 0 and 7"
+		[ "$(moved h0.p5 2)" -le $strays ] || fault "UDP: planes other than 0 and 7"
 	tell generate 6 64 8
 	tell connect 6 0
 	before

@@ -12,14 +12,63 @@ TEST(weft_dev_event_get__skips_what_is_gone)
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), EAGAIN);
 	side_open_qp(s, WEFT_DEV_STRICT, NULL);
 	pthread_mutex_lock(&s->dev->lock);
-	event_put(s->dev, WEFT_DEV_QP_FATAL, s->qp->event_number, s);
-	event_put(s->dev, WEFT_DEV_QP_FATAL, 999999, NULL);
-	event_put(s->dev, WEFT_DEV_PLANE_DOWN, 3, NULL);
+	event_put(s->dev, WEFT_DEV_QP_FATAL, s->qp->event_number);
+	event_put(s->dev, WEFT_DEV_QP_FATAL, 999999);
+	event_put(s->dev, WEFT_DEV_PLANE_DOWN, 3);
 	pthread_mutex_unlock(&s->dev->lock);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
 	CHECK(event.kind == WEFT_DEV_QP_FATAL && event.user == s);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
 	CHECK(event.kind == WEFT_DEV_PLANE_DOWN && event.number == 3);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), EAGAIN);
+	side_close(s);
+}
+
+TEST(weft_dev_listener_get__has_its_owners_events_and_ports)
+{
+	struct side *s = side_open();
+	struct weft_dev_listener *listener[2];
+	struct weft_dev_qp_init init = { .profile = WEFT_DEV_STRICT,
+		.cq_tx = s->cq,
+		.cq_rx = s->cq,
+		.owner = 7,
+		.user = listener };
+	struct weft_dev_qp *owned;
+	struct weft_dev_event event;
+
+	(void)fcntl(weft_dev_event_fd(s->dev), F_SETFL, O_NONBLOCK);
+	side_open_qp(s, WEFT_DEV_STRICT, NULL);
+	CHECK_EQ(weft_dev_qp_open(s->pd, &init, &owned), 0);
+	CHECK_EQ(weft_dev_listener_open(s->dev, 0, &listener[0]), EINVAL);
+	CHECK_EQ(weft_dev_listener_open(s->dev, 7, &listener[0]), 0);
+	CHECK_EQ(weft_dev_listener_open(s->dev, 8, &listener[1]), 0);
+	CHECK_EQ(weft_dev_listener_get(listener[0], &event), EAGAIN);
+	pthread_mutex_lock(&s->dev->lock);
+	event_put(s->dev, WEFT_DEV_QP_FATAL, s->qp->event_number);
+	event_put(s->dev, WEFT_DEV_QP_ACCESS, owned->event_number);
+	event_put(s->dev, WEFT_DEV_PLANE_DOWN, 1);
+	pthread_mutex_unlock(&s->dev->lock);
+	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
+	CHECK(event.kind == WEFT_DEV_QP_FATAL && event.user == s && !event.owner);
+	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
+	CHECK_EQ(event.kind, WEFT_DEV_PLANE_DOWN);
+	CHECK_EQ(weft_dev_event_get(s->dev, &event), EAGAIN);
+	CHECK_EQ(weft_dev_listener_get(listener[0], &event), 0);
+	CHECK(event.kind == WEFT_DEV_QP_ACCESS && event.user == listener && event.owner == 7);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(weft_dev_listener_get(listener[i], &event), 0);
+		CHECK_EQ(event.kind, WEFT_DEV_PLANE_DOWN);
+		CHECK_EQ(weft_dev_listener_get(listener[i], &event), EAGAIN);
+	}
+	weft_dev_cq_set_owner(s->cq, 8);
+	pthread_mutex_lock(&s->dev->lock);
+	event_put(s->dev, WEFT_DEV_CQ_ERROR, s->cq->number);
+	pthread_mutex_unlock(&s->dev->lock);
+	CHECK_EQ(weft_dev_listener_get(listener[0], &event), EAGAIN);
+	CHECK_EQ(weft_dev_listener_get(listener[1], &event), 0);
+	CHECK(event.kind == WEFT_DEV_CQ_ERROR && event.user == s);
+	weft_dev_listener_close(listener[0]);
+	weft_dev_listener_close(listener[1]);
+	CHECK_EQ(weft_dev_qp_close(owned), 0);
 	side_close(s);
 }

@@ -28,7 +28,7 @@ struct weft_dev {
 	} mark[16];
 	bool is_connected, overrun;
 	enum weft_path_state state[FAKE_PLANES * FAKE_UPLINKS];
-	int paths_open, qps_open, cqs_open, channels_open;
+	int paths_open, qps_open, cqs_open, channels_open, listeners;
 };
 struct weft_dev_pd {
 	int unused;
@@ -37,6 +37,7 @@ struct weft_dev_channel {
 	int fd[2];
 };
 struct weft_dev_cq {
+	uint32_t owner;
 	void *user;
 	struct weft_dev_channel *channel;
 };
@@ -86,14 +87,38 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 	dev->admin[plane] = !up;
 	return 0;
 }
-int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event)
+int weft_dev_listener_open(
+	struct weft_dev *dev, uint32_t owner, struct weft_dev_listener **listener)
 {
+	CHECK(owner != 0);
+	dev->listeners++;
+	*listener = (void *)dev;
+	return 0;
+}
+void weft_dev_listener_close(struct weft_dev_listener *listener)
+{
+	(void)listener;
+	fake_dev.listeners--;
+}
+int weft_dev_listener_fd(const struct weft_dev_listener *listener)
+{
+	(void)listener;
+	return -1;
+}
+int weft_dev_listener_get(struct weft_dev_listener *listener, struct weft_dev_event *event)
+{
+	struct weft_dev *dev = (void *)listener;
+
 	if (!dev->n_events)
 		return EAGAIN;
 	*event = dev->event[0];
 	memmove(dev->event, dev->event + 1, sizeof(dev->event) - sizeof(dev->event[0]));
 	dev->n_events--;
 	return 0;
+}
+void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner)
+{
+	cq->owner = owner;
 }
 int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **channel)
 {
@@ -328,7 +353,7 @@ static inline void fake_close(struct mrc_context *context)
 {
 	CHECK(!mrc_destroy_context(context));
 	CHECK_EQ(fake_dev.qps_open + fake_dev.cqs_open + fake_dev.channels_open, 0);
-	CHECK_EQ(fake_dev.paths_open, 0);
+	CHECK_EQ(fake_dev.paths_open + fake_dev.listeners, 0);
 	unlink(getenv("WEFT_MRC_PROFILES"));
 }
 
