@@ -100,8 +100,7 @@ struct mrc_context *mrc_create_context(
 	if (!vcontext)
 		return fail_null(EINVAL);
 	if ((version > MRC_API_CURRENT_VERSION && version != (uint32_t)MRC_API_VER_LATEST) ||
-		(vendor > MRC_VENDOR_API_CURRENT_VERSION &&
-			vendor != (uint32_t)MRC_API_VER_LATEST))
+		(vendor > MRC_VENDOR_API_CURRENT_VERSION && vendor != (uint32_t)MRC_API_VER_LATEST))
 		return fail_null(ENOTSUP);
 	struct weft_dev *dev = weft_verbs_device(vcontext);
 
@@ -112,8 +111,8 @@ struct mrc_context *mrc_create_context(
 	if (!context)
 		return fail_null(ENOMEM);
 	context->verbs = vcontext;
-	context->version = version && version <= MRC_API_CURRENT_VERSION ? version
-									 : MRC_API_CURRENT_VERSION;
+	context->version =
+		version && version <= MRC_API_CURRENT_VERSION ? version : MRC_API_CURRENT_VERSION;
 	context->station = station_take(dev);
 	if (!context->station) {
 		int error = errno;
@@ -124,6 +123,10 @@ struct mrc_context *mrc_create_context(
 	context->owner = atomic_fetch_add(&owners, 1);
 	int rc = weft_dev_listener_open(dev, context->owner, &context->listener);
 
+	if (!rc && !alive_add(context)) {
+		weft_dev_listener_close(context->listener);
+		rc = ENOMEM;
+	}
 	if (rc) {
 		station_give(context->station);
 		free(context);
@@ -134,10 +137,11 @@ struct mrc_context *mrc_create_context(
 
 int mrc_destroy_context(struct mrc_context *mrc_ctx)
 {
-	if (!mrc_ctx)
+	if (!alive_is(mrc_ctx))
 		return fail(EINVAL);
 	if (atomic_load(&mrc_ctx->objects))
 		return fail(EBUSY);
+	alive_drop(mrc_ctx);
 	weft_dev_listener_close(mrc_ctx->listener);
 	station_give(mrc_ctx->station);
 	free(mrc_ctx);

@@ -60,6 +60,8 @@ int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel
 
 	if (!rc)
 		rc = open_fds(own);
+	if (!rc && !alive_add(own))
+		rc = ENOMEM;
 	if (rc) {
 		close_channel(own);
 		return rc;
@@ -79,10 +81,11 @@ int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd)
 
 int mrc_destroy_comp_channel(struct mrc_comp_channel *channel)
 {
-	if (!channel)
+	if (!alive_is(channel))
 		return EINVAL;
 	if (atomic_load(&channel->queues))
 		return EBUSY;
+	alive_drop(channel);
 	atomic_fetch_sub(&channel->context->objects, 1);
 	close_channel(channel);
 	return 0;
@@ -104,8 +107,7 @@ static bool is_alive(const struct mrc_comp_channel *channel, const struct mrc_cq
 
 bool channel_ring(struct mrc_cq *cq)
 {
-	return cq->channel &&
-	       write(cq->channel->bell[1], &cq, sizeof(cq)) == (ssize_t)sizeof(cq);
+	return cq->channel && write(cq->channel->bell[1], &cq, sizeof(cq)) == (ssize_t)sizeof(cq);
 }
 
 int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context)
@@ -141,7 +143,8 @@ int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void 
 
 void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents)
 {
-	atomic_fetch_sub(&cq->unacked, nevents);
+	if (cq)
+		atomic_fetch_sub(&cq->unacked, nevents);
 }
 
 /* Destroying is rare and acknowledging near: no condition variable for it. */
@@ -166,6 +169,10 @@ struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_cont
 	int rc = weft_dev_cq_open(mrc_ctx->station->dev, (uint32_t)cqe,
 		channel ? channel->inner : NULL, cq, &cq->inner);
 
+	if (!rc && !alive_add(cq)) {
+		(void)weft_dev_cq_close(cq->inner);
+		rc = ENOMEM;
+	}
 	if (rc) {
 		free(cq);
 		return fail_null(rc);
@@ -179,7 +186,7 @@ struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_cont
 
 int mrc_destroy_cq(struct mrc_cq *cq)
 {
-	if (!cq)
+	if (!alive_is(cq))
 		return EINVAL;
 	struct station *station = cq->context->station;
 
@@ -189,6 +196,7 @@ int mrc_destroy_cq(struct mrc_cq *cq)
 	pthread_mutex_unlock(&station->lock);
 	if (rc)
 		return rc;
+	alive_drop(cq);
 	if (!cq->inner)
 		ev_queue_close(cq);
 	acks_await(&cq->unacked);

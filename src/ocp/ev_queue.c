@@ -23,6 +23,8 @@ struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, 
 	struct mrc_cq *cq = calloc(1, sizeof(*cq));
 	int rc = cq ? watcher_start(station) : ENOMEM;
 
+	if (!rc && !alive_add(cq))
+		rc = ENOMEM;
 	if (rc) {
 		free(cq);
 		return fail_null(rc);

@@ -32,7 +32,8 @@ struct mrc_qp_hint *mrc_create_qp_hint(
 	}
 	struct mrc_qp_hint *hint = calloc(1, sizeof(*hint));
 
-	if (!hint) {
+	if (!hint || !alive_add(hint)) {
+		free(hint);
 		atomic_fetch_sub(&mrc_ctx->station->hints, 1);
 		return fail_null(ENOMEM);
 	}
@@ -44,10 +45,11 @@ struct mrc_qp_hint *mrc_create_qp_hint(
 
 int mrc_destroy_qp_hint(struct mrc_qp_hint *qp_hint)
 {
-	if (!qp_hint)
+	if (!alive_is(qp_hint))
 		return fail(EINVAL);
 	if (atomic_load(&qp_hint->users))
 		return fail(EBUSY);
+	alive_drop(qp_hint);
 	atomic_fetch_sub(&qp_hint->context->station->hints, 1);
 	atomic_fetch_sub(&qp_hint->context->objects, 1);
 	free(qp_hint);
@@ -66,8 +68,8 @@ static void copy(struct mrc_qp_hint_attr *to, const struct mrc_qp_hint_attr *fro
 		memcpy(to->vendor_cfg, from->vendor_cfg, sizeof(to->vendor_cfg));
 }
 
-int mrc_query_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr,
-	int qp_hint_attr_mask)
+int mrc_query_qp_hint(
+	struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask)
 {
 	if (!qp_hint || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
@@ -75,8 +77,8 @@ int mrc_query_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_h
 	return 0;
 }
 
-int mrc_modify_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr,
-	int qp_hint_attr_mask)
+int mrc_modify_qp_hint(
+	struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask)
 {
 	if (!qp_hint || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL ||
 		!is_possible(qp_hint_attr, qp_hint_attr_mask))

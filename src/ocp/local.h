@@ -20,9 +20,13 @@
 #include <weft/device.h>
 #include <weft/verbs.h>
 
-#define HINTS_MAX    1024u
-#define PATHS_MAX    512u /* of one QP */
-#define MPR_UNIT     128u
+#define HINTS_MAX 1024u
+#define PATHS_MAX 512u /* of one QP */
+#define MRC_QP_ALL                                                                                 \
+	(MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT |  \
+		MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID | MRC_QP_HINT | MRC_QP_RETRY_CNT |     \
+		MRC_QP_CAP | MRC_QP_VENDOR_CFG)
+#define MPR_UNIT 128u
 
 struct station {
 	struct station *next;
@@ -31,11 +35,11 @@ struct station {
 	uint32_t planes;
 	uint32_t contexts;
 	_Atomic uint32_t hints;
-	pthread_mutex_t lock;     /* of what follows */
-	struct mrc_qp *qps;       /* in RTR or later */
+	pthread_mutex_t lock; /* of what follows */
+	struct mrc_qp *qps;   /* in RTR or later */
 	struct mrc_cq *ev_queues;
-	uint64_t events_seen;     /* plant->events when queues were last rung for */
-	uint32_t ports_shut;      /* as the device has heard it; bit n: plane n */
+	uint64_t events_seen; /* plant->events when queues were last rung for */
+	uint32_t ports_shut;  /* as the device has heard it; bit n: plane n */
 	pthread_t watcher;
 	bool is_watched;
 	_Atomic bool must_end;
@@ -81,22 +85,22 @@ struct mrc_qp {
 	struct mrc_context *context;
 	struct weft_dev_qp *inner;
 	struct mrc_qp_init_attr init;
-	struct mrc_qp_attr attr;     /* as it was set, with defaults */
+	struct mrc_qp_attr attr; /* as it was set, with defaults */
 	struct ibv_ah_attr ah_attr;
 	_Atomic uint32_t unacked;
 	/* from RTR on; under the station's lock */
 	struct mrc_qp *next;
-	struct plant_evs *evs;       /* NULL: none in use */
+	struct plant_evs *evs; /* NULL: none in use */
 	struct plant_cc *cc;
-	uint32_t paths;              /* of the device; 0: all there are */
-	uint32_t changes;            /* plant_evs.changes that the paths have heard of */
-	uint8_t peer[16];            /* GID */
+	uint32_t paths;   /* of the device; 0: all there are */
+	uint32_t changes; /* plant_evs.changes that the paths have heard of */
+	uint8_t peer[16]; /* GID */
 	uint32_t n_evs;
-	uint32_t *ev;                /* the device's EV of each of the profile's, or NO_EV */
-	uint32_t n_list;             /* places in the group of paths */
-	uint32_t list[PATHS_MAX];    /* the device's EV in each */
-	bool said[PATHS_MAX];        /* that it is denied */
-	uint8_t state[PATHS_MAX];    /* enum weft_path_state of each path, as last seen */
+	uint32_t *ev;             /* the device's EV of each of the profile's, or NO_EV */
+	uint32_t n_list;          /* places in the group of paths */
+	uint32_t list[PATHS_MAX]; /* the device's EV in each */
+	bool said[PATHS_MAX];     /* that it is denied */
+	uint8_t state[PATHS_MAX]; /* enum weft_path_state of each path, as last seen */
 };
 
 #define NO_EV UINT32_MAX
@@ -113,6 +117,11 @@ static inline void *fail_null(int error)
 	return NULL;
 }
 
+/* Objects that exist.  False: no memory. */
+bool alive_add(const void *object);
+bool alive_is(const void *object);
+void alive_drop(const void *object);
+
 struct station *station_take(struct weft_dev *dev); /* NULL with errno */
 void station_give(struct station *station);
 
@@ -127,13 +136,13 @@ void watcher_set_ports(struct station *station);
  * value convention.  Looks up the profiles that the QP names and puts them into the attributes for
  * RTR; afterwards they are in use, until released.  gid: the peer's.
  */
-int profile_apply(struct mrc_qp *qp, const uint8_t gid[16], struct weft_dev_qp_attr *attr,
-	uint32_t *mask);
+int profile_apply(
+	struct mrc_qp *qp, const uint8_t gid[16], struct weft_dev_qp_attr *attr, uint32_t *mask);
 void profile_release(struct mrc_qp *qp);
 bool profile_is_online(struct mrc_qp *qp, const struct mrc_qp_attr *attr, int mask);
 /* The engine's form of a CC profile. */
-void profile_cc(const struct plant_cc *cc, const struct weft_dev_attr *dev,
-	struct weft_dev_qp_attr *attr);
+void profile_cc(
+	const struct plant_cc *cc, const struct weft_dev_attr *dev, struct weft_dev_qp_attr *attr);
 /* The device's EV towards a peer that an expanded EV means, out of n; NO_EV: none. */
 uint32_t profile_match(struct weft_dev *dev, const uint8_t gid[16], uint32_t fmt_mode,
 	const struct mrc_ctl_ev *ev, const uint32_t evs[], uint32_t n);
@@ -146,8 +155,8 @@ void ev_use_hear(struct mrc_qp *qp, struct plant *plant);
 int evs_operate(struct plant_evs *evs, struct plant *plant, struct mrc_ctl_ev_profile_attr *attr,
 	bool is_query);
 /* The EV as it goes on the wire. */
-void evs_expanded(struct plant *plant, const struct plant_evs *evs, uint32_t index,
-	struct mrc_ctl_ev *ev);
+void evs_expanded(
+	struct plant *plant, const struct plant_evs *evs, uint32_t index, struct mrc_ctl_ev *ev);
 
 void ev_queue_ring(struct station *station); /* under its lock: events for armed queues */
 int ev_queue_arm(struct mrc_cq *cq, int solicited_only);

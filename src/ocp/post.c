@@ -9,16 +9,16 @@
 #include <endian.h>
 #include <stddef.h>
 
-_Static_assert(sizeof(struct ibv_sge) == sizeof(struct weft_dev_sge) &&
-		       offsetof(struct ibv_sge, length) ==
-			       offsetof(struct weft_dev_sge, len_bytes) &&
-		       offsetof(struct ibv_sge, lkey) == offsetof(struct weft_dev_sge, lkey),
+_Static_assert(
+	sizeof(struct ibv_sge) == sizeof(struct weft_dev_sge) &&
+		offsetof(struct ibv_sge, length) == offsetof(struct weft_dev_sge, len_bytes) &&
+		offsetof(struct ibv_sge, lkey) == offsetof(struct weft_dev_sge, lkey),
 	"lists of one are lists of the other");
 
 static int post_one(struct mrc_qp *qp, const struct ibv_send_wr *wr)
 {
-	const unsigned known = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED |
-			       IBV_SEND_INLINE;
+	const unsigned known =
+		IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 	struct weft_dev_send send = { .id = wr->wr_id,
 		.sges = (const struct weft_dev_sge *)(const void *)wr->sg_list,
 		.n_sges = (uint32_t)wr->num_sge,
@@ -44,8 +44,10 @@ static int post_one(struct mrc_qp *qp, const struct ibv_send_wr *wr)
 
 int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
+	if (!qp || !wr)
+		return EINVAL;
 	for (; wr; wr = wr->next) {
-		int rc = qp ? post_one(qp, wr) : EINVAL;
+		int rc = post_one(qp, wr);
 
 		if (rc) {
 			if (bad_wr)
@@ -58,10 +60,12 @@ int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr 
 
 int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
+	if (!qp || !wr)
+		return EINVAL;
 	for (; wr; wr = wr->next) {
 		/* An immediate writes to where its sender says: buffers are not used. */
 		struct weft_dev_recv recv = { .id = wr->wr_id };
-		int rc = qp && wr->num_sge >= 0 ? weft_dev_post_recv(qp->inner, &recv) : EINVAL;
+		int rc = wr->num_sge >= 0 ? weft_dev_post_recv(qp->inner, &recv) : EINVAL;
 
 		if (rc) {
 			if (bad_wr)

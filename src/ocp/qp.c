@@ -75,6 +75,10 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 		.user = qp };
 	int rc = weft_dev_qp_open(weft_verbs_pd(asked->pd), &init, &qp->inner);
 
+	if (!rc && !alive_add(qp)) {
+		(void)weft_dev_qp_close(qp->inner);
+		rc = ENOMEM;
+	}
 	if (rc) {
 		free(qp);
 		return fail_null(rc);
@@ -87,7 +91,7 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 
 int mrc_destroy_qp(struct mrc_qp *qp)
 {
-	if (!qp)
+	if (!alive_is(qp))
 		return EINVAL;
 	struct weft_dev_qp *inner = qp->inner;
 	struct station *station = qp->context->station;
@@ -98,6 +102,7 @@ int mrc_destroy_qp(struct mrc_qp *qp)
 	pthread_mutex_unlock(&station->lock);
 	if (rc)
 		return rc;
+	alive_drop(qp);
 	profile_release(qp);
 	acks_await(&qp->unacked);
 	if (qp->attr.qp_hint)
@@ -121,7 +126,8 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	struct weft_dev_qp_attr own;
 	struct weft_dev_qp_init init;
 
-	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr))
+	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
+		mrc_attr_mask & ~MRC_QP_ALL)
 		return EINVAL;
 	weft_dev_qp_query(qp->inner, &own, &init);
 	if (vattr) {

@@ -11,10 +11,6 @@
 
 #include <string.h>
 
-#define MRC_ALL                                                                                    \
-	(MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT |  \
-		MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID | MRC_QP_HINT | MRC_QP_RETRY_CNT |     \
-		MRC_QP_CAP | MRC_QP_VENDOR_CFG)
 #define CAP_ALL                                                                                    \
 	(MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED | MRC_QP_CAP_DYNAMIC_MPR |                          \
 		MRC_QP_CAP_SVC_TIME_DEST_UNSUPPORTED)
@@ -31,7 +27,7 @@ void gid_find(const union ibv_gid *gid, uint8_t address[16])
 
 static int check_mrc(const struct mrc_qp_attr *attr, int mask)
 {
-	if (mask & ~MRC_ALL)
+	if (mask & ~MRC_QP_ALL)
 		return EINVAL;
 	if (mask & MRC_QP_TIMEOUT && (attr->timeout < 1 || attr->timeout > 24))
 		return EINVAL;
@@ -72,8 +68,8 @@ static void merge(struct mrc_qp_attr *to, const struct mrc_qp_attr *from, int ma
 		memcpy(to->vendor_cfg, from->vendor_cfg, sizeof(to->vendor_cfg));
 }
 
-static void put_mrc(const struct mrc_qp_attr *attr, int given, struct weft_dev_qp_attr *to,
-	uint32_t *mask)
+static void put_mrc(
+	const struct mrc_qp_attr *attr, int given, struct weft_dev_qp_attr *to, uint32_t *mask)
 {
 	if (given & (MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST)) {
 		to->wimm_tx = attr->wimm.max_wimm;
@@ -195,6 +191,9 @@ int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 
 	if (rc)
 		return rc;
+	if (mrc_attr_mask & MRC_QP_HINT && mrc_attr->qp_hint &&
+		(!alive_is(mrc_attr->qp_hint) || mrc_attr->qp_hint->context != qp->context))
+		return EINVAL;
 	struct mrc_qp_attr merged = qp->attr;
 	struct mrc_qp_hint *old_hint = qp->attr.qp_hint;
 

@@ -76,7 +76,7 @@ carried() {
 			*" $plane:$uplink "*)
 				[ "$n" -ge "$least" ] || fault "path $plane:$uplink: $n packets"
 				;;
-			*) [ "$n" -le "$strays" ] || fault "path $plane:$uplink: $n packets, wants none" ;;
+			*) [ "$n" -le "$strays" ] || fault "$plane:$uplink: $n packets" ;;
 			esac
 		done
 	done
