@@ -259,17 +259,17 @@ static bool lab_up(struct play_lab_run *r)
 
 	(void)snprintf(r->folder, sizeof(r->folder), "/tmp/weft-play-XXXXXX");
 	(void)snprintf(r->name, sizeof(r->name), "play-%d", (int)getpid());
-	if (!mkdtemp(r->folder)) {
-		*r->folder = 0;
+	if (!mkdtemp(r->folder))
 		return play_lab_fail(r, "no folder in /tmp");
-	}
 	(void)snprintf(path, sizeof(path), "%s/fabric.yaml", r->folder);
 	bool good = play_lab_write_fabric(r, path) &&
 		    (lab_guard_start(r->name) || play_lab_fail(r, "fork")) &&
 		    !weft_lab_up(&up, r->error, r->error_bytes) &&
 		    !weft_lab_open(&r->lab, r->name, r->error, r->error_bytes);
 
+	/* The lab has a copy of its own. */
 	(void)unlink(path);
+	(void)rmdir(r->folder);
 	return good;
 }
 
@@ -323,8 +323,6 @@ struct weft_play_result *play_lab_run(const struct weft_play *play, uint64_t see
 	play_lab_end(r);
 	weft_lab_close(r->lab);
 	lab_guard_end();
-	if (*r->folder)
-		(void)rmdir(r->folder);
 	weft_play_script_close(&r->script);
 	free(r);
 	return result;

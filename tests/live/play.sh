@@ -29,9 +29,9 @@ for key in "flows", "completed", "failed":
 # The same bytes: what was not repeated is the same, packet by packet.
 once = [w["result"]["data_packets"] - w["result"]["repeated"] for w in (sim, lab)]
 assert once[0] == once[1], once
-assert lab["result"]["lost"] >= 10, lab["result"]
+assert lab["result"]["lost"] >= 1, lab["result"]
 assert lab["claims"]["queue_down <= 200KB"]["measured"] == "not measured in a lab"
-assert sim["claims"]["end <= 20 ideal"]["measured"] == "only in lab"
+assert sim["claims"]["end <= 100 ideal"]["measured"] == "only in lab"
 PY
 grep -q '</html>' "$folder/page.html"
 if "$weft" lab list | grep -q '^play-'; then

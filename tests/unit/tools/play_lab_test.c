@@ -52,12 +52,12 @@ TEST(play_lab_run__runs_a_scenario_live)
 	char error[512];
 
 	need_namespaces();
-	struct weft_play_result *r =
-		play(FABRIC "load:\n  - ring-allreduce: {bytes: 200KB}\n  - permutation: {bytes: "
-			    "100KB, at: 40us}\n"
-			    "faults: [link-down h1.p0 at 5us for 20us]\n"
-			    "expect: [failed == 0, queue_up <= 1KB, completed == 8]\n",
-			&scenario, error);
+	struct weft_play_result *r = play(FABRIC
+		"load:\n  - ring-allreduce: {bytes: 200KB}\n  - permutation: {bytes: "
+		"100KB, at: 40us}\n"
+		"faults: [link-down h1.p0 at 5us for 20us, loss h1.p1 percent 20 way up at 0us]\n"
+		"expect: [failed == 0, queue_up <= 1KB, completed == 8]\n",
+		&scenario, error);
 
 	if (!r)
 		fprintf(stderr, "%s\n", error);
