@@ -42,6 +42,8 @@ struct channel {
 	int write_fd;
 	struct event *first;
 	uint32_t readers; /* in rdma_get_cm_event() now */
+	bool was_read;
+	pthread_t reader; /* the last */
 };
 
 struct id {
