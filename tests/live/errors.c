@@ -192,6 +192,28 @@ static void case_access(void)
 		refused(&rows[i]);
 }
 
+/* The third host knows number, address and key of what belongs to us and the server. */
+static void case_intrude(void)
+{
+	char letter = ORDER_INTRUDE;
+	int32_t statuses = 0;
+	struct link link;
+
+	link_open(&link, (struct ask){ .recvs = 1 });
+	must(send(bystander.fd, &letter, 1, 0) == 1 &&
+			send(bystander.fd, &link.told, sizeof(link.told), 0) == sizeof(link.told),
+		"send");
+	must(recv(bystander.fd, &statuses, sizeof(statuses), MSG_WAITALL) == sizeof(statuses),
+		"the third host has gone");
+	check("a write and a read of a stranger", statuses,
+		IBV_WC_RETRY_EXC_ERR * 100 + IBV_WC_RETRY_EXC_ERR);
+	check("the server's memory", order(&link, ORDER_SUM), 0);
+	check("the server's state", order(&link, ORDER_STATE), IBV_QPS_RTS);
+	post(&link, IBV_WR_SEND, 1, 8);
+	want(&link, "ours", 1, IBV_WC_SUCCESS);
+	link_free(&link);
+}
+
 static void case_local(void)
 {
 	struct ibv_wc wc;
@@ -482,7 +504,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{ "access", case_access }, { "local", case_local }, { "length", case_length },
+	{ "access", case_access }, { "intrude", case_intrude }, { "local", case_local },
+	{ "length", case_length },
 	{ "rnr", case_rnr }, { "states", case_states }, { "destroy", case_destroy },
 	{ "deregister", case_deregister }, { "overrun", case_overrun }, { "busy", case_busy },
 	{ "stream", case_stream }, { "outlive", case_outlive },

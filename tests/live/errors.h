@@ -49,6 +49,8 @@ enum order {
 	ORDER_STATE = 's',   /* answers enum ibv_qp_state */
 	ORDER_WAIT = 'w',    /* answers the status of the next completion */
 	ORDER_EVENT = 'e',   /* answers the next asynchronous event's type */
+	ORDER_INTRUDE = 'i', /* a struct told of another's follows: a queue pair of its own to that
+	                      * one; answers the status of a write and of a read */
 	ORDER_SUM = 'b',     /* answers the sum of all bytes of the memory */
 };
 

@@ -61,9 +61,9 @@ kill_server() { kill -KILL "$(sed -n 's/listens //p' "$dir/h2")"; }
 serve h2
 serve h3
 for turn in $(seq "$turns"); do
-	on h0 h2 h3 18900 access local length rnr states destroy deregister overrun busy \
+	on h0 h2 h3 18900 access intrude local length rnr states destroy deregister overrun busy \
 		>"$dir/cases" 2>&1 || fault "$(cat "$dir/cases")"
-	[ "$(grep -c '^ok' "$dir/cases")" = 9 ] || fault "not all: $(cat "$dir/cases")"
+	[ "$(grep -c '^ok' "$dir/cases")" = 10 ] || fault "not all: $(cat "$dir/cases")"
 	broken "cut off for long" h3 stream "$weft" lab fault nic-down h2
 	"$weft" lab fault undo all
 	broken "cut off for 0.3 s" h3 outlive "$weft" lab fault nic-down h2 --for 300ms

@@ -40,6 +40,35 @@ static bool renew(struct link *link)
 	return put(link->fd, &own, sizeof(own));
 }
 
+/* Who knows number, address and key, and is not whom the other end has named. */
+static int32_t intrude(int fd)
+{
+	const struct ask ask = { .mr_access = ACCESS_ALL, .qp_access = ACCESS_ALL, .depth = 4,
+		.cq_depth = 8, .timeout = 14, .retry = 1 };
+	struct link link;
+	struct told told;
+	struct ibv_wc wc;
+	int32_t statuses = 0;
+
+	if (!take(fd, &told, sizeof(told)))
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		link_make(&link, &rig, &ask);
+		link_connect(&link, &told.end);
+		memset(link.memory, 0xee, 8);
+		struct ibv_sge sge = { (uintptr_t)link.memory, 8, link.mr->lkey };
+		struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
+			.opcode = i ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+			.send_flags = IBV_SEND_SIGNALED,
+			.wr.rdma = { told.addr, told.rkey } }, *bad;
+
+		must(!ibv_post_send(link.qp, &wr, &bad), "ibv_post_send");
+		statuses = statuses * 100 + link_wait(&link, &wc);
+		link_free(&link);
+	}
+	return statuses;
+}
+
 static int32_t next_event(void)
 {
 	struct ibv_async_event event;
@@ -83,6 +112,8 @@ static int32_t obey(struct link *link, char order)
 		return link_wait(link, &(struct ibv_wc){ 0 });
 	case ORDER_EVENT:
 		return next_event();
+	case ORDER_INTRUDE:
+		return intrude(link->fd);
 	case ORDER_SUM:
 		return sum(link);
 	default:
