@@ -20,7 +20,7 @@
  * EV: PLANE:UPLINK, a structured EV as Weft numbers paths; ADDRESS@PORT, an SRv6 carrier; or
  * NUMBER@PORT, a UDP source port.  It uses nothing of Weft's; only these numbers are.
  *
- *   cc control.c -l_mrc -libverbs
+ *   cc control.c -lmrc -libverbs
  */
 #include <mrc_ctl.h>
 

@@ -5,7 +5,7 @@
  *      mrc_write            waits for one client
  *      mrc_write HOST [N]   writes a megabyte N times (default 100) into it, then an immediate
  *
- *   cc write.c -l_mrc -libverbs
+ *   cc write.c -lmrc -libverbs
  *
  * The two tell each other by TCP what an MRC QP must know: GID, QP number, address and key.  It
  * uses nothing of Weft's and runs on any implementation of the API.

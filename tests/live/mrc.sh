@@ -24,7 +24,7 @@ over() {
 trap over EXIT
 
 "$cc" -Wall -Wextra -Werror -O1 -I"$root/include" "$root/examples/mrc/write.c" -o "$dir/mrc_write" \
-	-L"$build/lib" -l_mrc -libverbs
+	-L"$build/lib" -lmrc -libverbs
 "$weft" lab up "$root/examples/fabrics/lab8.yaml" --fabric soft >/dev/null || exit 77
 
 # run HOST ARGUMENT...: the program; its words are in HOST.err.  A switch that is busy with whoever
