@@ -6,7 +6,7 @@
  * software, and slower lines alone would change every proportion.  With delays grown by the same
  * factor bandwidth times delay stays, and with it windows, queues and round trips per flow.  What
  * does not scale is the machine: where it stood still for a while, that while is told in the
- * scenario's time, too.
+ * scenario's time, too.  What was not taken: docs/decisions/096-play-on-lab.md.
  */
 #include "play_lab.h"
 #include "lab_guard.h"
