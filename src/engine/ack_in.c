@@ -263,8 +263,12 @@ void ack_in_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 	uint64_t settled = (page->acked | page->lost) >> (n->psn % PAGE_PSNS) & 1;
 	struct sent_rec *rec = sent_find(qp, n->psn);
 
-	/* A NACK of an earlier copy says nothing about the one that is on its way. */
+	/* A NACK of an earlier copy says nothing about the one that is on its way, but that the
+	 * path of the earlier one delivers.
+	 */
 	if (settled || ep->sets[qp->set].path[rec->path].ev != n->ev) {
+		if (n->reason == WEFT_NACK_TRIMMED || n->reason == WEFT_NACK_TRIMMED_LASTHOP)
+			path_forgive(qp, n->psn, now);
 		drop_count(ep, WEFT_DROP_ACK_STALE);
 		return;
 	}

@@ -214,7 +214,7 @@ static_assert(sizeof(struct path) == 32, "two to a cache line");
 struct path_past { /* of the same path: what only losses and probes touch */
 	uint64_t probe_ns;   /* next probe of a bad path */
 	uint64_t changed_ns;
-	uint64_t proof_ns;   /* first of the answers in a row */
+	uint64_t proof_ns;   /* first of the answers in a row; before any: see path_blame() */
 	uint32_t lost;
 	uint8_t proof_need, proof_have;
 	uint8_t probe_exp;   /* back-off of the next probe */
@@ -402,7 +402,6 @@ size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint
 		    uint64_t now, uint32_t *blocked);
 bool request_has_work(const struct weft_qp *qp);
 
-
 /* sent.c */
 struct sent_page *sent_page_of(const struct weft_qp *qp, uint32_t psn);
 struct sent_rec *sent_find(const struct weft_qp *qp, uint32_t psn);
@@ -513,6 +512,9 @@ void path_on_loss(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint32_
 void path_retire(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool hard, uint64_t now);
 void path_allowed(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_revive(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+/* This packet's loss has retired the path, which is forgiven if it turns up after all. */
+void path_blame(struct weft_qp *qp, uint32_t path, uint32_t psn);
+void path_forgive(struct weft_qp *qp, uint32_t psn, uint64_t now);
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 
 /* probe.c */

@@ -84,6 +84,7 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set, ep->sets[qp->set].path[rec->path].ev,
 		psn, cause);
 	path_on_loss(ep, qp->set, rec->path, rec->sent16, now);
+	path_blame(qp, rec->path, psn);
 }
 
 /*

@@ -9,6 +9,9 @@
  *
  * A plane that loses several packets in a row while others deliver is given up as a whole.
  * One path at a time would be right as well, but costs a detection time per backup.
+ *
+ * A packet that was only late (three full queues at full load) is called lost all the same: quick
+ * detection is worth that.  When it turns up, its path is taken back at once, without proofs.
  */
 #include "local.h"
 
@@ -100,6 +103,39 @@ void path_revive(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, u
 	set->plane[set->path[index].plane].losses = 0;
 	ep->count.paths_revived++;
 	pathset_return(set, index);
+}
+
+static uint64_t blame_of(const struct weft_qp *qp, uint32_t psn)
+{
+	return (uint64_t)(qp->index + 1) << 32 | psn; /* not 0, and no time */
+}
+
+void path_blame(struct weft_qp *qp, uint32_t index, uint32_t psn)
+{
+	struct pathset *set = &qp->ep->sets[qp->set];
+	struct path_past *past = &set->past[index];
+
+	if (set->path[index].state == WEFT_PATH_ASSUMED_BAD && !past->proof_have)
+		past->proof_ns = set->path[index].losses == 1 ? blame_of(qp, psn) : 0;
+}
+
+void path_forgive(struct weft_qp *qp, uint32_t psn, uint64_t now)
+{
+	struct weft_endpoint *ep = qp->ep;
+	struct pathset *set = &ep->sets[qp->set];
+
+	for (uint32_t i = 0; i < set->paths; i++) {
+		struct path_past *past = &set->past[i];
+
+		if (set->path[i].state != WEFT_PATH_ASSUMED_BAD || past->proof_have ||
+		    past->proof_ns != blame_of(qp, psn))
+			continue;
+		/* As if it had never been: the next time is no relapse. */
+		past->proof_need = past->proof_need > ep->config.proof_answers ?
+					   past->proof_need / 2 :
+					   0;
+		path_revive(ep, qp->set, i, now);
+	}
 }
 
 /* Where the cable is out at either end, leave to carry data is not enough: it must prove itself. */

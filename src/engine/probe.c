@@ -51,6 +51,7 @@ void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint6
 
 	past->probe_exp = 0;
 	past->proof_have = 0;
+	past->proof_ns = 0;
 	ep->sets[set].path[index].probing = false;
 	past->probe_ns = now + jittered(ep, first_wait_ns(ep));
 	if (ep->sets[set].users)
@@ -255,6 +256,7 @@ static void on_lost(struct weft_endpoint *ep, const struct request *request, uin
 	report(ep, request, path->plane, 0);
 	path->probing = false;
 	past->proof_have = 0;
+	past->proof_ns = 0;
 	if (path->state == WEFT_PATH_ASSUMED_BAD) {
 		uint64_t wait_ns = first_wait_ns(ep) << past->probe_exp;
 

@@ -82,6 +82,7 @@ static void note_repeat(struct weft_qp *qp, const struct sent_rec *rec, uint32_t
 		loss_learn_reorder(qp);
 		event_note(ep, WEFT_EV_SPURIOUS, qp->qpn, qp->set, psn,
 			   ep->sets[qp->set].path[rec->path].ev, qp->reorder_ns);
+		path_forgive(qp, psn, ep->now);
 	} else if (!qp->rack_valid || later16(ep->now, rec->sent16, qp->rack_sent16)) {
 		qp->rack_sent16 = rec->sent16;
 		qp->rack_valid = true;
@@ -132,8 +133,10 @@ static void ack_page_bits(struct weft_qp *qp, struct sent_page *page, uint32_t p
 		qp->rack_sent16 = rack16;
 	qp->rack_valid |= any;
 	if (WEFT_UNLIKELY(was_lost)) {
-		for (uint64_t rest = was_lost; rest; rest &= rest - 1)
+		for (uint64_t rest = was_lost; rest; rest &= rest - 1) {
 			qp->inflight += page->rec[lowest_bit(rest)].bytes; /* was out already */
+			path_forgive(qp, psn0 + lowest_bit(rest), now);
+		}
 		qp->lost -= weft_popcount64(was_lost);
 		qp->ep->count.spurious += weft_popcount64(was_lost);
 	}

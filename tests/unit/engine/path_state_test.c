@@ -106,6 +106,44 @@ TEST(path_revive__who_relapses_must_prove_twice_as_much)
 	world_close(&w);
 }
 
+/* Its loss retires the path; then the packet turns up, or its header as a NACK tells. */
+TEST(path_forgive__takes_a_path_back_whose_packet_was_only_late)
+{
+	for (unsigned how = 0; how < 4; how++) {
+		struct world w = { 0 };
+		struct weft_pkt pkts[8];
+
+		hand_open(&w, 16, 16);
+		struct weft_endpoint *ep = w.end[0];
+
+		world_write(&w, 0, 1, 0, 20000);
+		CHECK_EQ(hand_out(&w, 0, pkts, 8), 5);
+		uint32_t index = sent_find(w.qp[0], pkts[0].psn)->path;
+		struct path *path = &ep->sets[w.set[0]].path[index];
+		struct weft_pkt sack = hand_sack(&w, 5, 0);
+		struct weft_pkt nack = hand_nack(&w, &pkts[0], WEFT_NACK_TRIMMED);
+
+		w.now += 10000;
+		loss_mark(w.qp[0], pkts[0].psn, LOSS_REORDER, w.now);
+		CHECK_EQ(path->state, WEFT_PATH_ASSUMED_BAD);
+		CHECK_EQ(ep->sets[w.set[0]].past[index].proof_need, ep->config.proof_answers);
+		if (how == 2) { /* another one: it was no accident */
+			path_on_loss(ep, w.set[0], index, time16(w.now), w.now);
+			path_blame(w.qp[0], index, pkts[1].psn);
+		}
+		if (how == 3) /* of a full receiver, which says nothing of the path */
+			nack.nack.reason = WEFT_NACK_PSN_OOR_WINDOW;
+		hand_in(&w, 0, how == 1 || how == 3 ? &nack : &sack);
+		bool forgiven = how < 2;
+
+		CHECK_EQ(path->state, forgiven ? WEFT_PATH_GOOD : WEFT_PATH_ASSUMED_BAD);
+		CHECK_EQ(weft_stats(ep)->paths_revived, forgiven);
+		CHECK_EQ(ep->sets[w.set[0]].past[index].proof_need,
+			forgiven ? 0 : ep->config.proof_answers);
+		world_close(&w);
+	}
+}
+
 TEST(path_on_loss__a_plane_is_given_up_only_while_others_deliver)
 {
 	for (int others = 0; others < 2; others++) {
