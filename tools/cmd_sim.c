@@ -179,7 +179,7 @@ struct job {
 	struct weft_topo *topo;
 	struct weft_load load;
 	struct sim_job *jobs;
-	struct sim_faults faults;
+	struct weft_play_faults faults;
 	struct weft_sim *sim;
 	struct sim_report report;
 	char error[1024];
@@ -225,8 +225,8 @@ static bool make_load(struct job *job, const struct sim_args *a)
 		return false;
 	}
 	for (uint32_t i = 0; i < a->n_faults; i++) {
-		if (!sim_fault_read(&job->faults, job->topo, a->faults[i], a->until_ps, job->error,
-			    sizeof(job->error)))
+		if (!weft_play_fault_add(&job->faults, job->topo, a->faults[i], a->until_ps,
+			    a->config.seed, job->error, sizeof(job->error)))
 			return false;
 	}
 	r->n_faults = job->faults.n;
@@ -399,7 +399,7 @@ int cmd_sim(int argc, char **argv)
 	weft_topo_close(job.topo);
 	weft_load_close(&job.load);
 	free(job.jobs);
-	free(job.faults.list);
+	weft_play_faults_free(&job.faults);
 	free(job.report.sorted_ps);
 	return rc;
 }

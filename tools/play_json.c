@@ -61,6 +61,17 @@ static json_t *event_line(const struct weft_play_event *e)
 	return line;
 }
 
+static json_t *recovery_line(const struct weft_play_result *r, const struct weft_play_recovery *v)
+{
+	json_t *line = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "recovery", "what",
+		r->events[v->event].text, "begin_us", us(r->events[v->event].begin_ps),
+		"before_bps", v->before * 8, "lowest_bps", v->lowest * 8);
+
+	if (line && v->ps != WEFT_NEVER)
+		json_object_set_new(line, "felt_us", json_real(us(v->ps)));
+	return line;
+}
+
 static json_t *sample_line(const struct weft_play_result *r, uint32_t row)
 {
 	json_t *line = json_pack("{s:s, s:f}", "kind", "sample", "us", us(r->at_ps[row]));
@@ -105,6 +116,8 @@ bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_
 		good = put(out, load_line(r, &r->groups[i]));
 	for (uint32_t i = 0; i < r->n_events && good; i++)
 		good = put(out, event_line(&r->events[i]));
+	for (uint32_t i = 0; i < r->n_recoveries && good; i++)
+		good = put(out, recovery_line(r, &r->recoveries[i]));
 	for (uint32_t i = 0; i < r->rows && good; i++)
 		good = put(out, sample_line(r, i));
 	for (uint32_t i = 0; i < weft_play_head(play)->n_claims && good; i++) {

@@ -24,7 +24,13 @@
 #define ROW_NS_MIN UINT64_C(5000000)
 #define TIMEOUT_MS_MIN 8000u
 
-enum { ROWS_MAX = 1000, FIXED = 5, GROUPS_MAX = 8 };
+enum {
+	ROWS_MAX = 1000,
+	FIXED = 5,
+	GROUPS_MAX = 8,
+	STATES_MAX = WEFT_TOPO_PLANES_MAX * WEFT_SIM_PATH_STATES,
+	COLUMNS_MAX = FIXED + GROUPS_MAX + STATES_MAX,
+};
 
 static const struct weft_play_column fixed[FIXED] = {
 	{ .name = "goodput", .unit = "bytes", .how = WEFT_PLAY_SUM },
@@ -35,7 +41,7 @@ static const struct weft_play_column fixed[FIXED] = {
 };
 
 struct sampling {
-	double last[FIXED + GROUPS_MAX];
+	double last[COLUMNS_MAX];
 	uint64_t next_ns, row_ns;
 	uint8_t has[GROUPS_MAX][PLAY_LAB_HOSTS_MAX]; /* receives of that load */
 	uint32_t n_groups;
@@ -46,7 +52,9 @@ struct sampling {
 static bool open_result(struct play_lab_run *r, struct sampling *s, uint64_t seed)
 {
 	const struct weft_play_script *script = &r->script;
-	struct weft_play_column columns[FIXED + GROUPS_MAX + 1] = { 0 };
+	static const char *const words[] = { "good", "skip", "bad", "denied" };
+	struct weft_play_column columns[COLUMNS_MAX + 1] = { 0 };
+	uint32_t n_states = weft_topo_shape(r->topo)->planes * WEFT_SIM_PATH_STATES;
 
 	memcpy(columns, fixed, sizeof(fixed));
 	s->n_groups = script->n_groups <= GROUPS_MAX ? script->n_groups : 0;
@@ -58,6 +66,13 @@ static bool open_result(struct play_lab_run *r, struct sampling *s, uint64_t see
 			group->name);
 		for (uint32_t i = group->first; i < group->first + group->n; i++)
 			s->has[g][script->flows[i].dst] |= script->flows[i].len_bytes != 0;
+	}
+	for (uint32_t i = 0; i < n_states; i++) {
+		struct weft_play_column *c = &columns[FIXED + s->n_groups + i];
+
+		*c = (struct weft_play_column){ .unit = "paths", .how = WEFT_PLAY_LAST };
+		(void)snprintf(c->name, sizeof(c->name), "p%u ev %s",
+			(unsigned)(i / WEFT_SIM_PATH_STATES), words[i % WEFT_SIM_PATH_STATES]);
 	}
 	r->result = weft_play_result_new(r->play, script, seed, columns, ROWS_MAX);
 	return r->result || play_lab_fail(r, "out of memory");
@@ -90,12 +105,24 @@ static uint32_t count_flows(const struct play_lab_run *r, uint32_t *failed)
 	return done;
 }
 
+static void add_states(const struct play_lab_run *r, double sums[])
+{
+	uint32_t n = weft_topo_shape(r->topo)->planes * WEFT_SIM_PATH_STATES;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t plane = i / WEFT_SIM_PATH_STATES, state = i % WEFT_SIM_PATH_STATES;
+
+		for (uint32_t host = 0; host < r->l.hosts; host++)
+			sums[i] += atomic_load(&r->l.shared->hosts[host].states[plane][state]);
+	}
+}
+
 static void sample(struct play_lab_run *r, struct sampling *s, uint64_t now_ns)
 {
 	struct weft_play_result *out = r->result;
 	struct weft_counters sum;
 	uint32_t failed;
-	double now[FIXED + GROUPS_MAX] = { 0 };
+	double now[COLUMNS_MAX] = { 0 };
 	uint64_t at_ps = (uint64_t)((double)now_ns * 1000 / r->l.slower);
 
 	s->next_ns = now_ns + s->row_ns;
@@ -114,6 +141,7 @@ static void sample(struct play_lab_run *r, struct sampling *s, uint64_t now_ns)
 					(double)r->l.shared->hosts[host].counters.rx_data_bytes;
 		}
 	}
+	add_states(r, now + FIXED + s->n_groups);
 	for (uint32_t k = 0; k < out->n_columns; k++) {
 		struct weft_play_column *c = &out->columns[k];
 

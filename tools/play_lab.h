@@ -31,6 +31,7 @@ struct play_lab_host { /* what a host's process tells; written by it alone */
 	_Atomic uint64_t late_ns; /* the longest that it was not run */
 	_Atomic uint64_t wrong_bytes;
 	struct weft_counters counters; /* every few milliseconds */
+	_Atomic uint32_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES]; /* of paths, too */
 	char error[PLAY_LAB_ERROR_BYTES];
 };
 

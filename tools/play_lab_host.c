@@ -291,9 +291,36 @@ static bool take_done(struct node *n, uint64_t now_ns)
 	return k;
 }
 
+/* As weft_sim_paths() counts them: those that data goes over. */
+static void count_states(
+	const struct node *n, uint32_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES])
+{
+	struct weft_path_info info;
+
+	for (uint32_t i = 0; i < n->l->n_pairs; i++) {
+		const struct weft_session *session = &n->conns[i].session;
+
+		for (uint32_t k = 0;
+			n->l->pairs[i].src == n->host &&
+			!weft_path_info(weft_live_endpoint(n->live), session->pathset, k, &info);
+			k++) {
+			if (info.state != WEFT_PATH_EMPTY && info.port < WEFT_TOPO_PLANES_MAX)
+				states[info.port][info.state - WEFT_PATH_GOOD]++;
+		}
+	}
+}
+
 static void publish(struct node *n)
 {
+	uint32_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES] = { 0 };
+
 	n->told->counters = *weft_stats(weft_live_endpoint(n->live));
+	count_states(n, states);
+	for (uint32_t i = 0; i < WEFT_TOPO_PLANES_MAX * WEFT_SIM_PATH_STATES; i++)
+		atomic_store_explicit(
+			&n->told->states[i / WEFT_SIM_PATH_STATES][i % WEFT_SIM_PATH_STATES],
+			states[i / WEFT_SIM_PATH_STATES][i % WEFT_SIM_PATH_STATES],
+			memory_order_relaxed);
 }
 
 static void run(struct node *n)
@@ -301,6 +328,7 @@ static void run(struct node *n)
 	struct play_lab_shared *shared = n->l->shared;
 	uint64_t last_ns = 0, published_ns = 0, next_ns = WEFT_NEVER;
 
+	publish(n);
 	while (!atomic_load(&shared->stop)) {
 		uint64_t now = weft_clock_now(NULL), start_ns = atomic_load(&shared->start_ns);
 		bool moved = false;

@@ -19,18 +19,6 @@ extern const struct argp sim_rival_argp;
 /* What a transport's authors assume of switches. */
 enum weft_discipline sim_discipline_of(enum weft_rival_kind kind);
 
-struct sim_faults {
-	struct weft_sim_fault *list; /* the caller's to free */
-	uint32_t n, room;
-};
-/*
- * "KIND WHERE at TIME [for TIME] [every TIME]", "slow LINK to RATE at TIME [for TIME]": KIND is
- * link-down LINK, slow LINK, freeze SWITCH, switch-down SWITCH or plane-down N.  What ends (for)
- * may come again (every) until until_ps.  False: error says why.
- */
-bool sim_fault_read(struct sim_faults *faults, const struct weft_topo *topo, const char *text,
-	uint64_t until_ps, char *error, size_t error_bytes);
-
 /* What one job of a load took; name is the load's. */
 struct sim_job {
 	const char *name;

@@ -37,8 +37,8 @@ struct weft_sim;
 struct weft_sim_ranks;
 
 struct weft_sim_config {
-	const struct weft_topo *topo; /* lent for the life of the simulation */
-	uint32_t threads;             /* 1 .. WEFT_SIM_THREADS_MAX; of each rank */
+	const struct weft_topo *topo;       /* lent for the life of the simulation */
+	uint32_t threads;                   /* 1 .. WEFT_SIM_THREADS_MAX; of each rank */
 	const struct weft_sim_ranks *ranks; /* lent as well; NULL: this process does it all */
 	uint64_t seed;
 	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
@@ -48,7 +48,7 @@ struct weft_sim_config {
 	const struct weft_cc_ops *cc;
 	struct weft_rival_settings rival; /* .kind: whose transport hosts have; NONE: the engine */
 	uint64_t bgp_detect_ps, bgp_converge_ps; /* rivals: docs/baselines.md */
-	const struct weft_sim_edge *edges; /* lent to _estimate and _open; flows name them */
+	const struct weft_sim_edge *edges;       /* lent to _estimate and _open; flows name them */
 	uint32_t n_edges;
 };
 /* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */
@@ -77,8 +77,8 @@ struct weft_sim_ranks {
 	 * of the own rank are left alone.  Called as often by all ranks, by the thread that is in
 	 * this header's function.  False: some rank is gone; then at once for ever.
 	 */
-	bool (*exchange)(void *user, const struct weft_sim_letter out[],
-		struct weft_sim_letter in[]);
+	bool (*exchange)(
+		void *user, const struct weft_sim_letter out[], struct weft_sim_letter in[]);
 };
 
 /*
@@ -264,6 +264,13 @@ const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, u
  */
 bool weft_sim_flow_path(
 	const struct weft_sim *sim, uint32_t flow, uint32_t index, struct weft_path_info *info);
+/*
+ * How many of the paths that data goes over are in which state, by plane: states[planes], with
+ * states[p][0] those that are WEFT_PATH_GOOD, and so on.  Returns how many there are, all together;
+ * rivals have none.  Walks all of them: some 10 ns each.
+ */
+enum { WEFT_SIM_PATH_STATES = WEFT_PATH_DENIED - WEFT_PATH_GOOD + 1 };
+uint64_t weft_sim_paths(const struct weft_sim *sim, uint64_t states[][WEFT_SIM_PATH_STATES]);
 
 #ifdef __cplusplus
 }

@@ -110,7 +110,7 @@ struct sampler {
 	uint64_t step_ps, next_ps;
 	double *last;  /* what each column stood at */
 	uint8_t **has; /* by group and host: it receives */
-	bool is_fixed, is_small;
+	bool is_fixed, is_small, has_states;
 };
 bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
 	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed);

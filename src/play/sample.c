@@ -14,7 +14,8 @@
 enum {
 	GROUPS_MAX = 8,
 	EVS_MAX = 32,
-	COLUMNS_MAX = 32 + GROUPS_MAX + 4 * WEFT_TOPO_PLANES_MAX + EVS_MAX
+	COLUMNS_MAX = 32 + GROUPS_MAX + 8 * WEFT_TOPO_PLANES_MAX + EVS_MAX,
+	PATHS_MAX = 300000, /* looked at for each row; with more their states are left out */
 };
 
 static bool column(struct sampler *s, enum weft_play_how how, const char *unit, const char *name)
@@ -58,6 +59,26 @@ static bool name_columns(struct sampler *s)
 		good = good && column(s, WEFT_PLAY_SUM, "frames", name);
 	}
 	return good;
+}
+
+static const char *const path_states[WEFT_SIM_PATH_STATES] = { "good", "skip", "bad", "denied" };
+
+/* How many paths are in which state, by plane. */
+static bool name_states(struct sampler *s)
+{
+	uint64_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES], n;
+	char name[64];
+
+	n = weft_sim_paths(s->sim, states);
+	s->has_states = n && n <= PATHS_MAX;
+	for (uint32_t i = 0; s->has_states && i < s->result->planes * WEFT_SIM_PATH_STATES; i++) {
+		(void)snprintf(name, sizeof(name), "p%u ev %s",
+			(unsigned)(i / WEFT_SIM_PATH_STATES),
+			path_states[i % WEFT_SIM_PATH_STATES]);
+		if (!column(s, WEFT_PLAY_LAST, "paths", name))
+			return false;
+	}
+	return true;
 }
 
 /* The paths of the first flow, if a picture can show them. */
@@ -113,7 +134,7 @@ bool sample_open(struct sampler *s, struct weft_play_result *result, const struc
 	result->at_ps = calloc(s->room, sizeof(*result->at_ps));
 	s->last = calloc(COLUMNS_MAX, sizeof(*s->last));
 	return result->columns && result->at_ps && s->last && find_receivers(s) &&
-	       name_columns(s) && name_paths(s);
+	       name_columns(s) && name_states(s) && name_paths(s);
 }
 
 /* ---- one look ---- */
@@ -143,7 +164,7 @@ static double group_bytes(const struct sampler *s, uint32_t group)
 	return bytes;
 }
 
-/* Fills now[] in the order of name_columns() and name_paths(). */
+/* Fills now[] in the order of name_columns(), name_states() and name_paths(). */
 static uint32_t look(const struct sampler *s, double now[])
 {
 	const struct weft_play_result *r = s->result;
@@ -164,6 +185,14 @@ static uint32_t look(const struct sampler *s, double now[])
 		now[n++] = sum_queues(s, p, longest);
 		now[n++] = (double)(plane.trimmed[0] + plane.trimmed[1]);
 		now[n++] = (double)(plane.dropped[0] + plane.dropped[1]);
+	}
+	if (s->has_states) {
+		uint64_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES];
+
+		(void)weft_sim_paths(s->sim, states);
+		for (uint32_t i = 0; i < r->planes * WEFT_SIM_PATH_STATES; i++)
+			now[n++] =
+				(double)states[i / WEFT_SIM_PATH_STATES][i % WEFT_SIM_PATH_STATES];
 	}
 	for (uint32_t i = 0; n < r->n_columns && weft_sim_flow_path(s->sim, 0, i, &info); i++)
 		now[n++] = info.sent;

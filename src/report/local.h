@@ -44,9 +44,23 @@ struct heat { /* rows of cells over time, dark where much happens */
 	const double *values[64]; /* columns each */
 	const double *x;          /* ends of the columns */
 	uint32_t columns, rows;
-	double max; /* 0: from the values */
+	double max;   /* 0: from the values */
+	bool is_good; /* not a thing to be warned of: another colour */
 };
 void heat_draw(FILE *out, const struct heat *heat, bool is_standalone);
+
+enum { STATES_MAX = 4, STRIPS_MAX = 16 };
+struct strips { /* a strip for each of some things: its share in which state, over time */
+	const char *title, *x_name;
+	const char *names[STRIPS_MAX];
+	const double *values[STRIPS_MAX][STATES_MAX]; /* columns each; the worst state last */
+	const char *states[STATES_MAX];
+	const double *x; /* ends of the columns */
+	uint32_t columns, rows, n_states;
+	struct band bands[BANDS_MAX];
+	unsigned n_bands;
+};
+void strips_draw(FILE *out, const struct strips *strips, bool is_standalone);
 
 /* Text with &, < and > made harmless. */
 void put_text(FILE *out, const char *text);

@@ -27,7 +27,7 @@ static const char head[] =
 	".tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;"
 	"padding:12px 14px}.tile b{display:block;font-size:22px}\n"
 	".grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(480px,1fr))}\n"
-	".card{padding:6px}svg{width:100%;height:auto;display:block}\n"
+	".card{padding:6px}.card:empty{display:none}svg{width:100%;height:auto;display:block}\n"
 	"table{border-collapse:collapse;background:var(--card);border-radius:10px;width:100%}\n"
 	"td,th{padding:6px 12px;text-align:left;border-bottom:1px solid var(--line)}\n"
 	"td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
@@ -53,7 +53,7 @@ static const char script[] =
 	"\n"
 	"const tip=document.getElementById('tip');\n"
 	"document.addEventListener('mousemove',e=>{\n"
-	" const p=e.target.closest&&e.target.closest('path.l,rect.b');\n"
+	" const p=e.target.closest&&e.target.closest('path.l,path.s,rect.b');\n"
 	" if(!p){tip.style.display='none';return;}\n"
 	" tip.textContent=p.querySelector('title').textContent;tip.style.display='block';\n"
 	" tip.style.left=e.clientX+14+'px';tip.style.top=e.clientY+10+'px';\n"
@@ -79,6 +79,20 @@ static void tile(FILE *out, const char *what, const char *value)
 	(void)fputs("</span></div>\n", out);
 }
 
+/* Of all that broke, what was felt longest. */
+static void put_longest(FILE *out, const struct weft_play_result *r)
+{
+	uint64_t longest_ps = 0;
+	char text[64];
+
+	for (uint32_t i = 0; i < r->n_recoveries; i++)
+		longest_ps = WEFT_MAX(longest_ps, r->recoveries[i].ps);
+	if (!r->n_recoveries)
+		return;
+	(void)snprintf(text, sizeof(text), "%.1f us", (double)longest_ps / 1e6);
+	tile(out, "longest time a fault was felt", longest_ps == WEFT_NEVER ? "to the end" : text);
+}
+
 static void put_tiles(FILE *out, const struct weft_play_result *r)
 {
 	double last = (double)weft_play_quantile(r, NULL, 1, 1);
@@ -88,10 +102,21 @@ static void put_tiles(FILE *out, const struct weft_play_result *r)
 	(void)snprintf(
 		text, sizeof(text), "%" PRIu32 " of %" PRIu32, r->totals.flows_done, r->n_flows);
 	tile(out, "flows done", text);
-	(void)snprintf(text, sizeof(text), "%.1f us", last / 1e6);
-	tile(out, "slowest flow", text);
-	(void)snprintf(text, sizeof(text), "%.3f", r->ideal_ps ? last / (double)r->ideal_ps : 0);
-	tile(out, "times the ideal", text);
+	if (last > 0) {
+		(void)snprintf(text, sizeof(text), "%.1f us", last / 1e6);
+		tile(out, "slowest flow", text);
+		(void)snprintf(
+			text, sizeof(text), "%.3f", r->ideal_ps ? last / (double)r->ideal_ps : 0);
+		tile(out, "times the ideal", text);
+	} else if (r->totals.now_ps) {
+		double bps = (double)r->counters.rx_data_bytes * 8e12 / (double)r->totals.now_ps;
+
+		(void)snprintf(text, sizeof(text), "%.1f Gb/s", bps / 1e9);
+		tile(out, "goodput, mean", text);
+		(void)snprintf(text, sizeof(text), "%.3f", r->line_bps > 0 ? bps / r->line_bps : 0);
+		tile(out, "of what arithmetic allows", text);
+	}
+	put_longest(out, r);
 	(void)snprintf(text, sizeof(text), "%" PRIu64, r->totals.lost);
 	tile(out, "frames lost", text);
 	(void)snprintf(text, sizeof(text), "%" PRIu64, r->totals.trimmed);
@@ -188,17 +213,24 @@ static bool put_run(FILE *out, const struct weft_play *play, const struct weft_p
 	put_claims(out, play, r, where);
 	(void)fputs("<h2>How it went</h2><div class=\"grid\">\n", out);
 	for (const struct weft_report_kind *k = weft_report_kinds; k->word; k++) {
-		(void)fputs("<div class=\"card\">", out);
+		(void)fputs("<div class=\"card\">", out); /* hidden if it stays empty */
 		drawn += weft_report_picture(out, k->word, r, false);
 		(void)fputs("</div>\n", out);
 	}
 	(void)fputs("</div>\n", out);
 	put_events(out, r);
 	put_loads(out, r);
-	(void)fprintf(out,
-		"<p class=\"dim\">digest %016" PRIx64 ", %.2f us simulated, %" PRIu64
-		" packet-hops</p></section>\n",
-		r->totals.digest, (double)r->totals.now_ps / 1e6, r->totals.packet_hops);
+	if (r->slower > 0)
+		(void)fprintf(out,
+			"<p class=\"dim\">live on a lab, time %.0f times slower; the machine stood "
+			"still "
+			"for %.1f us of the scenario's time at most</p></section>\n",
+			r->slower, (double)r->late_ps / 1e6);
+	else
+		(void)fprintf(out,
+			"<p class=\"dim\">digest %016" PRIx64 ", %.2f us simulated, %" PRIu64
+			" packet-hops</p></section>\n",
+			r->totals.digest, (double)r->totals.now_ps / 1e6, r->totals.packet_hops);
 	return drawn;
 }
 

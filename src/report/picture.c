@@ -12,6 +12,7 @@ const struct weft_report_kind weft_report_kinds[] = {
 	{ "fct", "what share of flows is done within how many times the ideal" },
 	{ "queues", "the longest queue per tier, over time" },
 	{ "losses", "frames lost and cut, packets sent again, over time" },
+	{ "states", "how many paths of each plane are good, passed over, avoided or denied" },
 	{ "paths", "what the first flow sends over each of its paths, over time" },
 	{ "planes", "where frames wait, are cut and get lost: planes over time" },
 	{ NULL, NULL },
@@ -148,8 +149,8 @@ static bool draw_losses(struct plot *p, struct canvas *c)
 }
 
 /* Packets per ms of one path; rows are put together, since a path sends one packet now and then. */
-static bool add_path(struct plot *p, struct canvas *c, const struct weft_play_column *from,
-	const double *x, uint32_t bins, uint32_t each)
+static const double *path_rate(
+	struct canvas *c, const struct weft_play_column *from, uint32_t bins, uint32_t each)
 {
 	const struct weft_play_result *r = c->result;
 	double *y = numbers(c, bins);
@@ -161,35 +162,82 @@ static bool add_path(struct plot *p, struct canvas *c, const struct weft_play_co
 		for (uint32_t i = b * each; i < (b + 1) * each; i++)
 			y[b] += from->values[i] * 1e9 / (double)(ps ? ps : 1);
 	}
-	if (!y)
-		return false;
-	p->series[p->n_series] = (struct series){ .name = from->name,
-		.x = x,
-		.y = y,
-		.n = bins,
-		.colour = (uint8_t)p->n_series,
-		.is_faint = p->n_series >= 8 };
-	p->n_series++;
-	return true;
+	return y;
 }
 
-static bool draw_paths(struct plot *p, struct canvas *c)
+/* A row per path: 32 lines in one plot are a tangle. */
+static bool draw_paths(FILE *out, struct canvas *c, bool is_standalone)
 {
 	const struct weft_play_result *r = c->result;
-	uint32_t each = WEFT_MAX(r->rows / 40, 1u), bins = r->rows / each;
+	uint32_t each = WEFT_MAX(r->rows / 80, 1u), bins = r->rows / each;
+	struct heat h = { .title = "packets of the first flow, by path",
+		.x_name = c->x_name,
+		.unit = "per ms",
+		.columns = bins,
+		.is_good = true };
 	double *x = numbers(c, bins);
 	unsigned plane;
 
-	p->title = "paths of the first flow";
-	p->y_name = "packets per ms";
 	for (uint32_t b = 0; x && b < bins; b++)
 		x[b] = c->x[(b + 1) * each - 1];
-	for (uint32_t i = 0; x && i < r->n_columns && p->n_series < SERIES_MAX; i++) {
-		if (sscanf(r->columns[i].name, "ev p%u.", &plane) == 1 &&
-			!add_path(p, c, &r->columns[i], x, bins, each))
+	h.x = x;
+	/* By plane; within a plane in the order in which the engine has them. */
+	for (uint32_t i = 0; x && i < r->n_columns * r->planes && h.rows < SERIES_MAX; i++) {
+		const struct weft_play_column *column = &r->columns[i % r->n_columns];
+
+		if (sscanf(column->name, "ev p%u.", &plane) != 1 || plane != i / r->n_columns)
+			continue;
+		h.names[h.rows] = column->name + 3;
+		h.values[h.rows] = path_rate(c, column, bins, each);
+		if (!h.values[h.rows++])
 			return false;
 	}
-	return p->n_series && bins;
+	if (!h.rows || !bins)
+		return false;
+	heat_draw(out, &h, is_standalone);
+	return true;
+}
+
+static const char *const plane_names[WEFT_TOPO_PLANES_MAX] = { "p0", "p1", "p2", "p3", "p4", "p5",
+	"p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15" };
+
+static bool draw_states(FILE *out, struct canvas *c, bool is_standalone)
+{
+	static const char *const words[] = { "good", "skip", "bad", "denied" };
+	const struct weft_play_result *r = c->result;
+	struct strips *t = calloc(1, sizeof(*t));
+	struct plot *plot = calloc(1, sizeof(*plot));
+	bool good = t && plot;
+	char name[48];
+
+	if (good) {
+		*t = (struct strips){ .title = "states of paths, by plane",
+			.x_name = c->x_name,
+			.x = c->x,
+			.columns = r->rows,
+			.n_states = STATES_MAX,
+			.states = { "good", "marked: passed over once", "assumed bad: probed",
+				"denied" } };
+		set_time(plot, c);
+		memcpy(t->bands, plot->bands, sizeof(t->bands));
+		t->n_bands = plot->n_bands;
+	}
+	for (uint32_t p = 0; good && p < r->planes && p < STRIPS_MAX; p++) {
+		t->names[p] = plane_names[p];
+		t->rows++;
+		for (unsigned i = 0; i < STATES_MAX; i++) {
+			(void)snprintf(name, sizeof(name), "p%u ev %s", (unsigned)p, words[i]);
+			const struct weft_play_column *column = weft_play_column(r, name);
+
+			good = good && column;
+			t->values[p][i] = column ? column->values : NULL;
+		}
+	}
+	if (good)
+		strips_draw(out, t, is_standalone);
+	free(plot);
+	free(t);
+	return good;
 }
 
 static int by_value(const void *left, const void *right)
@@ -213,9 +261,10 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 	for (uint32_t g = 0; g < r->n_groups && p->n_series < 8; g++) {
 		const struct weft_play_group *group = &r->groups[g];
 		double *x = numbers(c, group->n), *y = numbers(c, group->n);
-		uint32_t n = 0;
+		uint32_t n = 0, all = 0; /* steps of computing are no flows */
 
 		for (uint32_t i = 0; x && y && i < group->n; i++) {
+			all += r->len_bytes[group->first + i] != 0;
 			if (r->flow_ps[group->first + i] && group->ideal_ps)
 				x[n++] = (double)r->flow_ps[group->first + i] /
 					 (double)group->ideal_ps;
@@ -224,7 +273,7 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 			continue;
 		qsort(x, n, sizeof(*x), by_value);
 		for (uint32_t i = 0; i < n; i++)
-			y[i] = (double)(i + 1) / group->n;
+			y[i] = (double)(i + 1) / all;
 		p->x_min = WEFT_MIN(p->x_min, x[0]);
 		p->x_max = WEFT_MAX(p->x_max, x[n - 1]);
 		p->series[p->n_series] = (struct series){ .name = group->name,
@@ -242,8 +291,6 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 static bool draw_planes(FILE *out, struct canvas *c, bool is_standalone)
 {
 	static const char *const what[] = { "dropped", "trimmed", "waiting" };
-	static const char *const names[WEFT_TOPO_PLANES_MAX] = { "p0", "p1", "p2", "p3", "p4", "p5",
-		"p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15" };
 	const struct weft_play_result *r = c->result;
 	struct heat h = { .title = "planes", .x_name = c->x_name, .x = c->x, .columns = r->rows };
 	double most[WEFT_COUNT(what)] = { 0 };
@@ -268,7 +315,7 @@ static bool draw_planes(FILE *out, struct canvas *c, bool is_standalone)
 
 		if (!column)
 			return false;
-		h.names[h.rows] = names[p % WEFT_TOPO_PLANES_MAX];
+		h.names[h.rows] = plane_names[p % WEFT_TOPO_PLANES_MAX];
 		h.values[h.rows++] = column->values;
 	}
 	h.title = kind == 0   ? "frames lost in switches, by plane"
@@ -288,18 +335,22 @@ bool weft_report_picture(
 		const char *word;
 		bool (*draw)(struct plot *plot, struct canvas *canvas);
 	} kinds[] = { { "goodput", draw_goodput }, { "fct", draw_fct }, { "queues", draw_queues },
-		{ "losses", draw_losses }, { "paths", draw_paths } };
+		{ "losses", draw_losses } };
 	struct plot *plot = calloc(1, sizeof(*plot));
 	struct canvas c = { 0 };
 	bool good = plot && canvas_open(&c, r), drawn = false;
 
 	if (good && !strcmp(kind, "planes"))
 		drawn = draw_planes(out, &c, is_standalone);
+	else if (good && !strcmp(kind, "states"))
+		drawn = draw_states(out, &c, is_standalone);
+	else if (good && !strcmp(kind, "paths"))
+		drawn = draw_paths(out, &c, is_standalone);
 	for (unsigned i = 0; i < WEFT_COUNT(kinds) && good && !drawn; i++) {
 		if (strcmp(kind, kinds[i].word))
 			continue;
 		set_time(plot, &c);
-		good = kinds[i].draw(plot, &c);
+		good = kinds[i].draw(plot, &c) && plot->n_series;
 		if (good)
 			plot_draw(out, plot, is_standalone);
 		drawn = good;

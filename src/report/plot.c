@@ -265,8 +265,9 @@ void heat_draw(FILE *out, const struct heat *h, bool is_standalone)
 			if (share > 0)
 				(void)fprintf(out,
 					"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%u\" "
-					"fill=\"#d03b4b\" opacity=\"%.2f\"/>\n",
+					"fill=\"%s\" opacity=\"%.2f\"/>\n",
 					left, y, WEFT_MAX(right - left, 0.8), cell - 2,
+					h->is_good ? palette[0] : palette[5],
 					0.08 + 0.92 * sqrt(share));
 		}
 		line_at(out, LEFT, y + cell - 1, WIDTH - RIGHT, y + cell - 1, "g");
@@ -276,5 +277,104 @@ void heat_draw(FILE *out, const struct heat *h, bool is_standalone)
 		text_at(out, x_at(&s, x), height - BOTTOM + 16, "", "middle", text);
 	}
 	text_at(out, (LEFT + WIDTH - RIGHT) / 2.0, height - 10, "", "middle", h->x_name);
+	(void)fputs("</svg>\n", out);
+}
+
+/* ---- strips ---- */
+
+/* What is in this state or a worse one, as a share of all: the top of its area. */
+static double share_from(const struct strips *t, uint32_t row, uint32_t state, uint32_t column)
+{
+	double sum = 0, part = 0;
+
+	for (uint32_t i = 0; i < t->n_states; i++) {
+		double value = t->values[row][i][column];
+
+		sum += value;
+		part += i >= state ? value : 0;
+	}
+	return sum > 0 ? part / sum : 0;
+}
+
+/* An area from the bottom of the strip up, in steps. */
+static void draw_state(FILE *out, const struct scale *s, const struct strips *t, uint32_t row,
+	uint32_t state, double bottom, double high)
+{
+	static const char *const fills[STATES_MAX] = { "#2f9e6e", "#e5b53c", "#d03b4b", "#737a89" };
+	static const char *const opacities[STATES_MAX] = { ".22", ".85", ".9", ".9" };
+	bool is_there = false;
+
+	for (uint32_t c = 0; c < t->columns && !is_there; c++)
+		is_there = t->values[row][state][c] > 0;
+	if (!is_there)
+		return;
+	(void)fprintf(out, "<path class=\"s\" fill=\"%s\" opacity=\"%s\" d=\"M%.1f %.1f",
+		fills[state], opacities[state], x_at(s, 0), bottom);
+	for (uint32_t c = 0; c < t->columns; c++) {
+		double y = bottom - high * share_from(t, row, state, c);
+
+		(void)fprintf(out, "V%.1fH%.1f", y, x_at(s, t->x[c]));
+	}
+	/* Back along the next worse state, so that areas do not lie upon each other. */
+	for (uint32_t c = t->columns; c-- > 0;) {
+		double y = bottom - high * share_from(t, row, state + 1, c);
+
+		(void)fprintf(out, "V%.1fH%.1f", y, x_at(s, c ? t->x[c - 1] : 0));
+	}
+	(void)fprintf(out, "Z\"><title>%s: ", t->names[row]);
+	put_text(out, t->states[state]);
+	(void)fputs("</title></path>\n", out);
+}
+
+static void draw_keys(FILE *out, const struct strips *t)
+{
+	static const char *const fills[STATES_MAX] = { "#2f9e6e", "#e5b53c", "#d03b4b", "#737a89" };
+	double x = LEFT;
+
+	for (uint32_t i = 0; i < t->n_states; i++) {
+		(void)fprintf(out,
+			"<rect x=\"%.1f\" y=\"32\" width=\"12\" height=\"12\" rx=\"3\" "
+			"fill=\"%s\" opacity=\"%s\"/>\n",
+			x, fills[i], i ? ".9" : ".35");
+		text_at(out, x + 17, 42, "", "start", t->states[i]);
+		x += 34 + 7.2 * (double)strlen(t->states[i]);
+	}
+}
+
+void strips_draw(FILE *out, const struct strips *t, bool is_standalone)
+{
+	unsigned each = t->rows > 8   ? 20
+			: t->rows > 3 ? 30
+				      : 56,
+		 height = TOP + t->rows * each + BOTTOM;
+	double x_max = t->columns ? t->x[t->columns - 1] : 1, high = each - 5;
+	struct plot plot = { .x_max = x_max };
+	struct scale s = { .plot = &plot };
+	double x_step = tick_step(0, x_max, 8);
+	char text[48];
+
+	begin(out, t->title, height, is_standalone);
+	draw_keys(out, t);
+	for (uint32_t r = 0; r < t->rows; r++) {
+		double bottom = TOP + (r + 1) * each - 3;
+
+		text_at(out, LEFT - 8, bottom - high / 2 + 4, "", "end", t->names[r]);
+		for (uint32_t i = 0; i < t->n_states; i++)
+			draw_state(out, &s, t, r, i, bottom, high);
+	}
+	for (unsigned i = 0; i < t->n_bands; i++) {
+		double x = x_at(&s, t->bands[i].begin);
+
+		(void)fprintf(out, "<g><title>");
+		put_text(out, t->bands[i].text);
+		(void)fputs("</title>", out);
+		line_at(out, x, TOP - 4, x, height - BOTTOM, "bl");
+		(void)fputs("</g>\n", out);
+	}
+	for (double x = 0; x <= x_max * 1.0001; x += x_step) {
+		(void)snprintf(text, sizeof(text), "%g", x);
+		text_at(out, x_at(&s, x), height - BOTTOM + 16, "", "middle", text);
+	}
+	text_at(out, (LEFT + WIDTH - RIGHT) / 2.0, height - 10, "", "middle", t->x_name);
 	(void)fputs("</svg>\n", out);
 }

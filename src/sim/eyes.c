@@ -36,8 +36,8 @@ static void share(const struct weft_sim *sim, struct weft_sim_tier tiers[WEFT_SI
 			continue;
 		for (unsigned i = 0; i < WEFT_SIM_TIERS; i++) {
 			tiers[i].waiting_bytes += theirs[i].waiting_bytes;
-			tiers[i].waiting_max_bytes = WEFT_MAX(
-				tiers[i].waiting_max_bytes, theirs[i].waiting_max_bytes);
+			tiers[i].waiting_max_bytes =
+				WEFT_MAX(tiers[i].waiting_max_bytes, theirs[i].waiting_max_bytes);
 		}
 	}
 }
@@ -137,4 +137,35 @@ bool weft_sim_flow_path(
 		return true;
 	}
 	return false;
+}
+
+/* Ends at one host that lead to the same peer share a set: it is looked at through one of them. */
+static void count_set(const struct weft_sim *sim, uint32_t end, uint32_t host,
+	uint64_t states[][WEFT_SIM_PATH_STATES])
+{
+	const struct flow_end *e = &sim->wiring.flow_ends[end];
+	struct weft_path_info info;
+
+	if (e->lead != end || !e->sends || !e->qpn || !owns_host(sim, host))
+		return;
+	for (uint32_t i = 0; !weft_path_info(sim->hosts[host].ep, e->set, i, &info); i++) {
+		if (info.state != WEFT_PATH_EMPTY && info.port < sim->shape.planes)
+			states[info.port][info.state - WEFT_PATH_GOOD]++;
+	}
+}
+
+uint64_t weft_sim_paths(const struct weft_sim *sim, uint64_t states[][WEFT_SIM_PATH_STATES])
+{
+	uint32_t n = sim->shape.planes * WEFT_SIM_PATH_STATES;
+	uint64_t *all = &states[0][0], sum = 0;
+
+	memset(all, 0, n * sizeof(*all));
+	for (uint32_t i = 0; i < sim->wiring.n_conns && !sim->guests; i++) {
+		count_set(sim, 2 * i, sim->wiring.conns[i].src, states);
+		count_set(sim, 2 * i + 1, sim->wiring.conns[i].dst, states);
+	}
+	weft_sim_sum(sim, all, n);
+	for (uint32_t i = 0; i < n; i++)
+		sum += all[i];
+	return sum;
 }

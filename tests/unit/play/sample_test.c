@@ -40,7 +40,36 @@ TEST(sample_take__adds_up_to_the_totals)
 	weft_play_close(play);
 }
 
-TEST(recovery_find__tells_how_long_a_fault_was_felt)
+/* A port that is out takes its plane's paths with it; in each row all paths are in some state. */
+TEST(sample_take__tells_states_of_paths_by_plane)
+{
+	struct weft_play *play = stage_open(
+		STAGE_FABRIC "stop: 200us\nload:\n  - flows: {from: h0, to: h9, bytes: 50MB}\n"
+			     "engine: {paths: 8}\nfaults:\n  - port-down h0.p1 at 100us\n");
+	struct weft_play_result *r = stage_run(play, 1);
+	static const char *const states[] = { "good", "skip", "bad", "denied" };
+	char name[32];
+
+	for (uint32_t row = 0; row < r->rows; row++) {
+		double all = 0, usable[2] = { 0 };
+
+		for (unsigned i = 0; i < 8; i++) {
+			snprintf(name, sizeof(name), "p%u ev %s", i / 4, states[i % 4]);
+			const struct weft_play_column *c = weft_play_column(r, name);
+
+			REQUIRE(c);
+			all += c->values[row];
+			usable[i / 4] += i % 4 < 2 ? c->values[row] : 0;
+		}
+		CHECK_NEAR(all, 8.0, 0.1);
+		CHECK_NEAR(usable[0], 4.0, 0.1);
+		CHECK_NEAR(usable[1], r->at_ps[row] < 100000000 ? 4.0 : 0.0, 0.1);
+	}
+	weft_play_result_free(r);
+	weft_play_close(play);
+}
+
+TEST(weft_play_recoveries_find__tells_how_long_a_fault_was_felt)
 {
 	struct weft_play *play = stage_open(STAGE_FABRIC
 		"stop: 400us\nsample: 2us\nload:\n  - flows: {from: h0, to: h9, bytes: 50MB}\n"

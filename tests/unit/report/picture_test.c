@@ -50,7 +50,11 @@ TEST(weft_report_picture__draws_every_kind)
 	CHECK(strstr(text, "link-down h1.p0"));
 	free(text);
 	text = picture(r, "paths");
-	CHECK(strstr(text, "ev p1."));
+	CHECK(strstr(text, ">p1."));
+	free(text);
+	text = picture(r, "states");
+	CHECK(strstr(text, "<title>p1: good</title>"));
+	CHECK(strstr(text, "link-down h1.p0"));
 	free(text);
 	CHECK_STR(weft_report_kind_usual(r), "goodput");
 	weft_play_result_free(r);

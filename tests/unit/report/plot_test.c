@@ -107,3 +107,34 @@ TEST(heat_draw__leaves_out_what_is_not_hot)
 	CHECK(!strstr(text, "opacity=\"0.08\""));
 	free(text);
 }
+
+TEST(strips_draw__stacks_what_is_worst_at_the_bottom)
+{
+	static const double x[] = { 10, 20 }, good[] = { 4, 1 }, bad[] = { 0, 3 },
+			    none[] = { 0, 0 };
+	struct strips t = { .title = "states",
+		.x_name = "us",
+		.names = { "p0" },
+		.values = { { good, none, bad } },
+		.states = { "good", "skip", "bad" },
+		.x = x,
+		.columns = 2,
+		.rows = 1,
+		.n_states = 3,
+		.bands = { { 15, 20, "freeze" } },
+		.n_bands = 1 };
+	char *text = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	REQUIRE(out);
+	strips_draw(out, &t, false);
+	(void)fclose(out);
+	/* Nothing was ever passed over: two areas; at the end a quarter is good, on top. */
+	CHECK(strstr(text, "<title>p0: good</title>") && strstr(text, "<title>p0: bad</title>"));
+	CHECK(!strstr(text, "<title>p0: skip</title>"));
+	CHECK(strstr(text, "M66.0 111.0V60.0H453.0V60.0H840.0V72.8H453.0V111.0H66.0Z"));
+	CHECK(strstr(text, "M66.0 111.0V111.0H453.0V72.8H840.0V111.0H453.0V111.0H66.0Z"));
+	CHECK(strstr(text, "<title>freeze</title>"));
+	free(text);
+}

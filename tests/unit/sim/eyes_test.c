@@ -55,6 +55,30 @@ TEST(weft_sim_flow_path__shows_all_paths_of_the_sender)
 	small_close(&s);
 }
 
+/* A plane's cable out at one host: its paths to and from there are not good, all others are. */
+TEST(weft_sim_paths__counts_states_by_plane)
+{
+	struct small s = small_make(SMALL_FOUR);
+	uint64_t states[4][WEFT_SIM_PATH_STATES];
+
+	small_permute(&s, 4000000);
+	s.faults[s.n_faults++] = (struct weft_sim_fault){ 20000000, WEFT_SIM_LINK_DOWN,
+		weft_topo_link_find(s.topo, "h3.p2"), 0 };
+	small_open(&s);
+	weft_sim_run(s.sim, 15000000, NULL, NULL);
+	uint64_t n = weft_sim_paths(s.sim, states);
+
+	CHECK(n > 8 * 16 && n <= 16 * 16); /* pairs below one T0 have one path in each plane */
+	for (uint32_t p = 0; p < 4; p++)
+		CHECK_EQ(states[p][0] + states[p][1], n / 4); /* good, or marked just now */
+	weft_sim_run(s.sim, 40000000, NULL, NULL);
+	CHECK_EQ(weft_sim_paths(s.sim, states), n);
+	CHECK(states[2][2] + states[2][3] >= 4);
+	CHECK(states[2][2] + states[2][3] <= 8 + 8);
+	CHECK_EQ(states[0][2] + states[0][3], 0);
+	small_close(&s);
+}
+
 /* Looking changes nothing, and a run in steps is the same run. */
 TEST(weft_sim_run__is_the_same_in_steps)
 {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "sim.h"
+
+TEST(sim_read_time__wants_a_unit)
+{
+	uint64_t value = 7;
+
+	CHECK(sim_read_time("20us", &value) && value == 20000000);
+	CHECK(sim_read_time("1.5ms", &value) && value == UINT64_C(1500000000));
+	CHECK(sim_read_time("3ps", &value) && value == 3);
+	CHECK(!sim_read_time("20", &value) && !sim_read_time("us", &value));
+	CHECK(!sim_read_time("-1us", &value) && !sim_read_time("1 us", &value));
+	CHECK(!sim_read_time("nans", &value) && !sim_read_time("", &value));
+	CHECK(!sim_read_time("99999999s", &value));
+}
+
+TEST(sim_read_bytes__knows_both_kinds_of_mega)
+{
+	uint64_t value;
+
+	CHECK(sim_read_bytes("4096", &value) && value == 4096);
+	CHECK(sim_read_bytes("2MB", &value) && value == 2000000);
+	CHECK(sim_read_bytes("2MiB", &value) && value == 2097152);
+	CHECK(!sim_read_bytes("2M", &value) && !sim_read_bytes("2mb", &value));
+}
+
+TEST(sim_read_rate__counts_bits)
+{
+	uint64_t value;
+
+	CHECK(sim_read_rate("12.5Gb/s", &value) && value == UINT64_C(12500000000));
+	CHECK(!sim_read_rate("12.5GB/s", &value));
+}
