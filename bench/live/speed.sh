@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # speed.sh [ROUNDS]: programs over Weft's verbs beside the same and others over TCP, on one lab.
 #
-#   h0 --- 8 planes, soft switch of Weft (shared memory): perftest, UCX rc_v, Open MPI pml ucx --- h2
-#   h0 --- front0, veth and the kernel's bridge:          UCX tcp, Open MPI btl tcp            --- h2
+#   h0 --- 8 planes, soft switch of Weft (shared memory): perftest, UCX rc_v, Open MPI pml ucx - h2
+#   h0 --- front0, veth and the kernel's bridge:        UCX tcp, Open MPI btl tcp       - h2
 #
 # In turn, ROUNDS (3) times, since a busy machine is not twice the same; then the median of each.
 # GB per CPU second: the bytes of the stream, by user and system time of both programs and of the
@@ -86,7 +86,10 @@ ucx() { # NAME TEST BYTES COUNT, TLS DEVICE RUN...
 		ucx_perftest -t "$test" -s "$bytes" -n "$count" -w 100
 	set -- $(awk '/Final:/ {print; exit}' "$dir/client")
 	case $test in # Final: iterations, 50 %, average, overall us; average, overall MB/s
-	*bw) stream "$name" "$(awk -v r="${7:-0}" 'BEGIN {print r * 1.048576}')" $((bytes * count)) ;;
+	*bw)
+		stream "$name" "$(awk -v r="${7:-0}" 'BEGIN {print r * 1.048576}')" \
+			$((bytes * count))
+		;;
 	*) lat "$name" "${3:-}" "" ;;
 	esac
 }
@@ -121,7 +124,8 @@ for _ in $(seq "$rounds"); do
 	lat "ib_write_lat 8" $(awk '$1 == 8 {print $5, $8}' "$dir/client")
 	for bytes in 65536 8388608; do
 		count=$((209715200 / bytes))
-		ucx "UCX rc_v tag_bw $bytes" tag_bw $bytes $count rc_v,ud_v,self mrc0:1 "$weft" run --
+		ucx "UCX rc_v tag_bw $bytes" tag_bw $bytes $count rc_v,ud_v,self mrc0:1 \
+			"$weft" run --
 		ucx "UCX tcp  tag_bw $bytes" tag_bw $bytes $count tcp,self front0 "${sysfs[@]}"
 	done
 	ucx "UCX rc_v tag_lat 8" tag_lat 8 3000 rc_v,ud_v,self mrc0:1 "$weft" run --
