@@ -6,6 +6,7 @@
  * something else than one that fails under all.
  */
 #include "play_lab.h"
+#include "sim_ranks.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -17,13 +18,21 @@
 #include <weft/report.h>
 #include <weft/yaml.h>
 
-enum { OPTION_ON = 256, OPTION_SVG, OPTION_REPORT, OPTION_DRY, OPTION_RATE, KEPT_MAX = 16 };
+enum {
+	OPTION_ON = 256,
+	OPTION_SVG,
+	OPTION_REPORT,
+	OPTION_DRY,
+	OPTION_RATE,
+	OPTION_RANKS,
+	KEPT_MAX = 16
+};
 
 struct play_args {
 	const char *scenario, *on, *json, *svg, *report;
 	uint64_t seed_first, seed_last;
 	uint64_t rate_bps;
-	uint32_t threads;
+	uint32_t threads, ranks; /* ranks: 0 is not said */
 	bool has_seeds, dry_run, quiet;
 };
 
@@ -34,6 +43,8 @@ static const struct argp_option options[] = {
 		0 },
 	{ "seeds", 's', "N[-M]", 0, "instead of those of the file", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
+	{ "ranks", OPTION_RANKS, "N", 0,
+		"under mpirun or srun: so many and no others; 1: alone (default: all of them)", 0 },
 	{ "json", 'j', "FILE", 0, "write JSON lines, - for standard output", 0 },
 	{ "report", OPTION_REPORT, "FILE", 0, "write a page with all pictures (HTML)", 0 },
 	{ "svg", OPTION_SVG, "FILE", 0, "write the scenario's picture, of the first seed", 0 },
@@ -69,6 +80,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!a->threads || a->threads > WEFT_SIM_THREADS_MAX)
 			argp_error(state, "threads: \"%s\", wanted is 1 to %u", arg,
 				WEFT_SIM_THREADS_MAX);
+		return 0;
+	case OPTION_RANKS:
+		a->ranks = (uint32_t)strtoul(arg, NULL, 10);
+		if (!a->ranks || a->ranks > WEFT_SIM_RANKS_MAX)
+			argp_error(
+				state, "ranks: \"%s\", wanted is 1 to %u", arg, WEFT_SIM_RANKS_MAX);
 		return 0;
 	case 'j':
 		a->json = arg;
@@ -108,34 +125,6 @@ static bool is_live(const struct play_args *a)
 	return !strcmp(a->on, "lab");
 }
 
-static int fail(const char *what)
-{
-	fprintf(stderr, "%s\n", what);
-	return EXIT_FAILED;
-}
-
-/* Says what it needs where that is asked for, or more than there is. */
-static bool fits(const struct weft_play *play, const struct play_args *a, int *rc)
-{
-	struct weft_sim_memory m;
-	char error[512], n[2][HUMAN_MAX];
-
-	*rc = EXIT_OK;
-	if (!weft_play_estimate(play, a->seed_first, &m, error, sizeof(error))) {
-		*rc = fail(error);
-		return false;
-	}
-	if (a->dry_run)
-		printf("%s: needs %s of memory\n", a->scenario, human_bytes(n[0], m.total));
-	if (m.total > m.available) {
-		snprintf(error, sizeof(error),
-			"%s: this needs %s of memory, and %s are free: use fewer paths or hosts",
-			a->scenario, human_bytes(n[0], m.total), human_bytes(n[1], m.available));
-		*rc = fail(error);
-	}
-	return !a->dry_run && m.total <= m.available;
-}
-
 struct session {
 	const struct play_args *args;
 	struct weft_play *play;
@@ -143,7 +132,49 @@ struct session {
 	FILE *json;
 	uint32_t runs, failed;                   /* claims that failed, all runs together */
 	struct weft_play_result *kept[KEPT_MAX]; /* for the page */
+	struct sim_ranks ranks;
+	char error[1024]; /* "": nothing is wrong */
 };
+
+static int fail(struct session *s, const char *what)
+{
+	(void)snprintf(s->error, sizeof(s->error), "%s", what);
+	return EXIT_FAILED;
+}
+
+/* Says what it needs where that is asked for, or more than there is. */
+static bool fits(struct session *s, int *rc)
+{
+	const struct play_args *a = s->args;
+	struct weft_play_options o = {
+		.seed = a->seed_first, .threads = a->threads, .ranks = s->ranks.to
+	};
+	struct weft_sim_memory m;
+	char error[512], n[2][HUMAN_MAX];
+
+	*rc = EXIT_OK;
+	if (!weft_play_estimate(s->play, &o, &m, error, sizeof(error))) {
+		*rc = fail(s, error);
+		return false;
+	}
+	if (a->dry_run)
+		printf("%s: %sneeds %s of memory\n", a->scenario, s->ranks.to ? "each rank " : "",
+			human_bytes(n[0], m.total));
+	if (m.total <= m.available)
+		return !a->dry_run;
+	if (s->ranks.to)
+		snprintf(error, sizeof(error),
+			"%s: rank %" PRIu32 " needs %s of memory, and its share of what is free is"
+			" %s: use more machines, fewer paths or hosts",
+			a->scenario, m.rank, human_bytes(n[0], m.total),
+			human_bytes(n[1], m.available));
+	else
+		snprintf(error, sizeof(error),
+			"%s: this needs %s of memory, and %s are free: use fewer paths or hosts",
+			a->scenario, human_bytes(n[0], m.total), human_bytes(n[1], m.available));
+	*rc = fail(s, error);
+	return false;
+}
 
 /* The picture that the scenario wants. */
 static bool draw(
@@ -183,11 +214,12 @@ static struct weft_play_result *simulate(
 	char what[64];
 
 	(void)snprintf(what, sizeof(what), "seed %" PRIu64, seed);
-	play_progress_begin(&progress, what);
+	play_progress_begin(&progress, what, sim_ranks_screen(&s->ranks));
 	progress.stop_ps = weft_play_head(s->play)->stop_ps;
 	struct weft_play_options o = { .seed = seed,
 		.threads = s->args->threads,
-		.watch = play_progress_watch,
+		.ranks = s->ranks.to,
+		.watch = s->ranks.is_silent ? NULL : play_progress_watch,
 		.watch_arg = &progress,
 		.now_ns = weft_clock_now };
 	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
@@ -245,10 +277,10 @@ static int run_all(struct session *s)
 
 	for (uint64_t seed = a->seed_first; seed <= a->seed_last; seed++) {
 		if (!run_one(s, seed, error, sizeof(error)))
-			return fail(error);
+			return fail(s, error);
 	}
 	if (a->report && !write_page(s, error, sizeof(error)))
-		return fail(error);
+		return fail(s, error);
 	if (a->quiet || s->runs > 1)
 		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: %s\n", a->scenario, n,
 			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s",
@@ -256,34 +288,60 @@ static int run_all(struct session *s)
 	return s->failed ? EXIT_FAILED : EXIT_OK;
 }
 
+static int play_all(struct session *s)
+{
+	const struct play_args *a = s->args;
+	bool is_stdout = a->json && !strcmp(a->json, "-");
+	char error[512];
+	int rc = EXIT_OK;
+
+	if (is_live(a) ? a->dry_run : !fits(s, &rc))
+		return rc;
+	s->json = !a->json ? NULL : is_stdout ? stdout : fopen(a->json, "w");
+	if (a->json && !s->json) {
+		(void)snprintf(error, sizeof(error), "%s: %s", a->json, strerror(errno));
+		return fail(s, error);
+	}
+	if (!a->quiet)
+		play_print_head(s->play, &s->term);
+	rc = run_all(s);
+	if (s->json && !is_stdout && fclose(s->json))
+		rc = fail(s, "JSON: cannot be written");
+	return rc;
+}
+
+static int prepare(struct session *s, struct play_args *a)
+{
+	char error[1024];
+
+	if (!sim_ranks_join(&s->ranks, is_live(a) ? 1 : a->ranks, error, sizeof(error)))
+		return fail(s, error);
+	if (s->ranks.is_silent) /* files are rank 0's to write */
+		a->json = a->svg = a->report = NULL;
+	if (weft_play_open(&s->play, a->scenario, error, sizeof(error)))
+		return fail(s, error);
+	if (!a->has_seeds) {
+		a->seed_first = weft_play_head(s->play)->seed_first;
+		a->seed_last = weft_play_head(s->play)->seed_last;
+	}
+	term_open(&s->term, stdout);
+	return EXIT_OK;
+}
+
 static int work(struct play_args *a)
 {
 	struct session s = { .args = a };
-	char error[1024];
-	int rc;
+	int rc = prepare(&s, a);
 
-	if (weft_play_open(&s.play, a->scenario, error, sizeof(error)))
-		return fail(error);
-	if (!a->has_seeds) {
-		a->seed_first = weft_play_head(s.play)->seed_first;
-		a->seed_last = weft_play_head(s.play)->seed_last;
+	if (rc == EXIT_OK)
+		rc = play_all(&s);
+	if (!sim_ranks_leave(&s.ranks, s.error, sizeof(s.error))) {
+		if (!s.ranks.is_silent)
+			fprintf(stderr, "%s\n", s.error);
+		rc = EXIT_FAILED;
 	}
-	term_open(&s.term, stdout);
-	if (is_live(a) ? !a->dry_run : fits(s.play, a, &rc)) {
-		bool is_stdout = a->json && !strcmp(a->json, "-");
-
-		s.json = !a->json ? NULL : is_stdout ? stdout : fopen(a->json, "w");
-		if (a->json && !s.json) {
-			(void)snprintf(error, sizeof(error), "%s: %s", a->json, strerror(errno));
-			rc = fail(error);
-		} else {
-			if (!a->quiet)
-				play_print_head(s.play, &s.term);
-			rc = run_all(&s);
-		}
-		if (s.json && !is_stdout && fclose(s.json))
-			rc = fail("JSON: cannot be written");
-	}
+	if (s.ranks.is_silent)
+		rc = EXIT_OK;
 	for (unsigned i = 0; i < KEPT_MAX; i++)
 		weft_play_result_free(s.kept[i]);
 	weft_play_close(s.play);
@@ -298,7 +356,9 @@ int cmd_play(int argc, char **argv)
 		NULL, NULL, NULL };
 	struct play_args a = { .on = "sim", .threads = 1 };
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
-		return EXIT_USAGE;
+	unsigned flags = sim_ranks_argp_flags();
+
+	if (argp_parse(&argp, argc, argv, flags, NULL, &a))
+		return flags ? EXIT_OK : EXIT_USAGE; /* rank 0 explains it */
 	return work(&a);
 }

@@ -7,6 +7,7 @@
  */
 #include "play.h"
 #include "sim.h"
+#include "sim_ranks.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -17,7 +18,14 @@
 #include <sys/resource.h>
 #include <weft/net.h>
 
-enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, FAULT_TEXTS_MAX = 256 };
+enum {
+	OPTION_SWITCH = 256,
+	OPTION_MARK,
+	OPTION_DRY,
+	OPTION_REPLY,
+	OPTION_RANKS,
+	FAULT_TEXTS_MAX = 256
+};
 
 struct sim_args {
 	const char *fabric;
@@ -26,6 +34,7 @@ struct sim_args {
 	const char *bytes_text;
 	uint64_t bytes, until_ps;
 	struct weft_sim_config config;
+	uint32_t ranks; /* 0: not said */
 	const char *faults[FAULT_TEXTS_MAX];
 	uint32_t n_faults;
 	bool json, dry_run;
@@ -41,6 +50,8 @@ static const struct argp_option options[] = {
 	{ "fault", 'f', "FAULT", 0, "\"freeze p0.t1-3 at 20us for 1ms\"; may be repeated", 0 },
 	{ "until", 'u', "TIME", 0, "stop then at the latest (default: 100ms)", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
+	{ "ranks", OPTION_RANKS, "N", 0,
+		"under mpirun or srun: so many and no others; 1: alone (default: all of them)", 0 },
 	{ "seed", 's', "N", 0, "another one, another run (default: 1)", 0 },
 	{ "paths", 'p', "N", 0, "EVs per pair, all planes together (default: 128)", 0 },
 	{ "reply-paths", OPTION_REPLY, "N", 0, "the same for the way back (default: 16)", 0 },
@@ -91,6 +102,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		a->config.threads = read_count(state, "threads", arg);
 		return 0;
+	case OPTION_RANKS:
+		a->ranks = read_count(state, "ranks", arg);
+		if (!a->ranks)
+			argp_error(state, "ranks: \"%s\", wanted is 1 or more", arg);
+		return 0;
 	case 's':
 		a->config.seed = read_count(state, "seed", arg);
 		return 0;
@@ -132,12 +148,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static int fail(const char *what)
-{
-	fprintf(stderr, "weft sim: %s\n", what);
-	return EXIT_FAILED;
-}
-
 /* ---- real time ---- */
 
 static double cpu_s(struct rusage *usage)
@@ -161,7 +171,7 @@ static bool watch(void *arg, const struct weft_sim_totals *so_far)
 	uint64_t now = weft_clock_now(NULL);
 	char n[2][HUMAN_MAX];
 
-	if (!w->term.tty || now - w->drawn_ns < 200000000)
+	if (!w->term.out || !w->term.tty || now - w->drawn_ns < 200000000)
 		return true;
 	w->drawn_ns = now;
 	w->shown = true;
@@ -182,7 +192,9 @@ struct job {
 	struct weft_play_faults faults;
 	struct weft_sim *sim;
 	struct sim_report report;
-	char error[1024];
+	struct sim_ranks ranks;
+	char error[1024]; /* "": nothing is wrong */
+	bool is_in_file;  /* and names it */
 };
 
 static bool add_jobs(struct job *job, const struct sim_args *a)
@@ -254,23 +266,30 @@ static bool open_fabric(struct job *job, const char *path)
 }
 
 /* False: it does not fit, or only the estimate was asked for. */
-static bool fits(struct job *job, const struct sim_args *a, int *rc)
+static bool fits(struct job *job, const struct sim_args *a)
 {
 	const struct weft_sim_memory *m = &job->report.memory;
 	uint64_t have = m->available;
 	char n[6][HUMAN_MAX];
 
 	if (a->dry_run)
-		printf("%s: endpoints %s, switches %s, packets %s, under way %s, tables %s\n",
-			human_bytes(n[0], m->total), human_bytes(n[1], m->endpoints),
-			human_bytes(n[2], m->switches), human_bytes(n[3], m->packets),
-			human_bytes(n[4], m->mail), human_bytes(n[5], m->tables));
-	if (m->total > have)
+		printf("%s%s: endpoints %s, switches %s, packets %s, under way %s, tables %s\n",
+			job->ranks.to ? "each rank " : "", human_bytes(n[0], m->total),
+			human_bytes(n[1], m->endpoints), human_bytes(n[2], m->switches),
+			human_bytes(n[3], m->packets), human_bytes(n[4], m->mail),
+			human_bytes(n[5], m->tables));
+	if (m->total <= have)
+		return !a->dry_run;
+	if (job->ranks.to)
+		snprintf(job->error, sizeof(job->error),
+			"rank %" PRIu32 " needs %s of memory, and its share of what is free is %s:"
+			" use more machines, fewer paths or hosts",
+			m->rank, human_bytes(n[0], m->total), human_bytes(n[1], have));
+	else
 		snprintf(job->error, sizeof(job->error),
 			"this needs %s of memory, and %s are free: use fewer paths or hosts",
 			human_bytes(n[0], m->total), human_bytes(n[1], have));
-	*rc = m->total > have ? fail(job->error) : EXIT_OK;
-	return !a->dry_run && m->total <= have;
+	return false;
 }
 
 static int compare(const void *left, const void *right)
@@ -287,13 +306,20 @@ static void run(struct job *job, const struct sim_args *a)
 	struct rusage usage;
 	double cpu = cpu_s(&usage);
 
-	term_open(&w.term, stderr);
+	if (sim_ranks_screen(&job->ranks))
+		term_open(&w.term, sim_ranks_screen(&job->ranks));
 	weft_sim_run(job->sim, a->until_ps, watch, &w);
-	if (w.shown)
-		fprintf(stderr, "\r\033[K");
+	if (w.shown) {
+		fprintf(w.term.out, "\r\033[K");
+		(void)fflush(w.term.out);
+	}
 	r->run_s = (double)(weft_clock_now(NULL) - w.start_ns) / 1e9;
-	r->cpu_s = cpu_s(&usage) - cpu;
-	r->rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	uint64_t cost[] = { (uint64_t)((cpu_s(&usage) - cpu) * 1e6), (uint64_t)usage.ru_maxrss };
+
+	weft_sim_sum(job->sim, cost, WEFT_COUNT(cost));
+	r->cpu_s = (double)cost[0] / 1e6;
+	r->rss_bytes = cost[1] * 1024;
+	weft_sim_gather(job->sim);
 	weft_sim_totals(job->sim, &r->totals);
 	weft_sim_counters(job->sim, &r->counters);
 	for (uint32_t i = 0; i < r->n_flows; i++) {
@@ -325,37 +351,41 @@ static int print(const struct sim_report *r, bool json)
 	return r->totals.flows_done == r->n_flows ? EXIT_OK : EXIT_FAILED;
 }
 
+/* EXIT_FAILED and no error: flows were left over. */
 static int work(struct job *job, struct sim_args *a)
 {
 	struct sim_report *r = &job->report;
 	size_t bytes = sizeof(job->error);
-	int rc;
 
+	if (!sim_ranks_join(&job->ranks, a->ranks, job->error, bytes))
+		return EXIT_FAILED;
 	if (!open_fabric(job, a->fabric)) {
-		fprintf(stderr, "%s\n", job->error);
+		job->is_in_file = true;
 		return EXIT_FAILED;
 	}
 	a->config.topo = job->topo;
+	a->config.ranks = job->ranks.to;
 	*r = (struct sim_report){ .load = a->n_loads == 1 ? a->loads[0] : "several jobs",
 		.transport = weft_rival_name(a->config.rival.kind),
 		.bytes = a->bytes,
 		.seed = a->config.seed,
 		.threads = a->config.threads,
+		.ranks = job->ranks.to ? job->ranks.to->n : 1,
 		.shape = weft_topo_shape(job->topo) };
 	if (!make_load(job, a))
-		return fail(job->error);
+		return EXIT_FAILED;
 	a->config.edges = job->load.edges;
 	a->config.n_edges = job->load.n_edges;
 	if (weft_sim_estimate(
 		    &a->config, job->load.flows, r->n_flows, &r->memory, job->error, bytes))
-		return fail(job->error);
-	if (!fits(job, a, &rc))
-		return rc;
+		return EXIT_FAILED;
+	if (!fits(job, a))
+		return *job->error ? EXIT_FAILED : EXIT_OK;
 	uint64_t start = weft_clock_now(NULL);
 
 	if (weft_sim_open(&job->sim, &a->config, job->load.flows, r->n_flows, job->faults.list,
 		    job->faults.n, job->error, bytes))
-		return fail(job->error);
+		return EXIT_FAILED;
 	r->open_s = (double)(weft_clock_now(NULL) - start) / 1e9;
 	run(job, a);
 	return print(r, a->json);
@@ -370,7 +400,8 @@ static int compare_files(const char *left, const char *right)
 	term_open(&term, stdout);
 	if (play_compare(left, right, &term, error, sizeof(error)))
 		return EXIT_OK;
-	return fail(error);
+	fprintf(stderr, "weft sim: %s\n", error);
+	return EXIT_FAILED;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -389,12 +420,21 @@ int cmd_sim(int argc, char **argv)
 	if (argc > 1 && *argv[argc - 1] != '-' && weft_play_is_scenario(argv[argc - 1]))
 		return cmd_play(argc, argv);
 	weft_sim_config_default(&a.config);
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
-		return EXIT_USAGE;
+	unsigned flags = sim_ranks_argp_flags();
+
+	if (argp_parse(&argp, argc, argv, flags, NULL, &a))
+		return flags ? EXIT_OK : EXIT_USAGE; /* rank 0 explains it */
 	if (!a.n_loads)
 		a.loads[a.n_loads++] = "permutation";
 	int rc = work(&job, &a);
 
+	if (!sim_ranks_leave(&job.ranks, job.error, sizeof(job.error))) {
+		if (!job.ranks.is_silent)
+			fprintf(stderr, "%s%s\n", job.is_in_file ? "" : "weft sim: ", job.error);
+		rc = EXIT_FAILED;
+	}
+	if (job.ranks.is_silent)
+		rc = EXIT_OK;
 	weft_sim_close(job.sim);
 	weft_topo_close(job.topo);
 	weft_load_close(&job.load);

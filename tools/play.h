@@ -16,7 +16,8 @@ struct play_progress {
 	uint32_t flows;
 	bool shown;
 };
-void play_progress_begin(struct play_progress *p, const char *what);
+/* screen: where somebody may look; NULL: nowhere. */
+void play_progress_begin(struct play_progress *p, const char *what, FILE *screen);
 bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far);
 void play_progress_end(struct play_progress *p);
 

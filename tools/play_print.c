@@ -16,10 +16,11 @@
 
 /* ---- progress ---- */
 
-void play_progress_begin(struct play_progress *p, const char *what)
+void play_progress_begin(struct play_progress *p, const char *what, FILE *screen)
 {
 	*p = (struct play_progress){ .what = what, .start_ns = weft_clock_now(NULL) };
-	term_open(&p->term, stderr);
+	if (screen)
+		term_open(&p->term, screen);
 }
 
 bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far)
@@ -57,8 +58,10 @@ bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far)
 
 void play_progress_end(struct play_progress *p)
 {
-	if (p->shown)
+	if (p->shown) {
 		fprintf(p->term.out, "\r\033[K");
+		(void)fflush(p->term.out);
+	}
 	p->shown = false;
 }
 

@@ -39,7 +39,7 @@ struct sim_report {
 	const char *load; /* as the person wrote it */
 	const char *transport;
 	uint64_t bytes, seed;
-	uint32_t threads, n_flows, n_faults;
+	uint32_t threads, ranks, n_flows, n_faults; /* ranks: 0 is 1 */
 	const struct weft_topo_shape *shape;
 	struct weft_sim_totals totals;
 	struct weft_counters counters;
@@ -51,7 +51,7 @@ struct sim_report {
 	uint32_t n_jobs;
 	struct weft_hist messages;   /* ns, of loads with jobs */
 	double open_s, run_s, cpu_s; /* of real time; cpu_s: of all threads while it ran */
-	uint64_t rss_bytes;
+	uint64_t rss_bytes;          /* of all ranks together */
 };
 /* The time that `num` of `den` flows do not exceed, by nearest rank; 0: none is done. */
 uint64_t sim_quantile(const struct sim_report *report, uint64_t num, uint64_t den);

@@ -103,11 +103,11 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 		human_count(n[0], c->paths_retired), human_count(n[1], c->paths_revived),
 		human_count(n[2], c->timeouts), human_count(n[3], c->tail_probes));
 	fprintf(term->out, "digest     %016" PRIx64 "\n", t->digest);
-	fprintf(term->out,
-		"cost       %.2f s (and %.2f s to set up), %" PRIu32
-		" thread%s, %.2f M packet-hops/s,"
-		" %.2f per CPU second; %s\n",
-		r->run_s, r->open_s, r->threads, r->threads == 1 ? "" : "s",
+	fprintf(term->out, "cost       %.2f s (and %.2f s to set up), ", r->run_s, r->open_s);
+	if (r->ranks > 1)
+		fprintf(term->out, "%" PRIu32 " ranks of ", r->ranks);
+	fprintf(term->out, "%" PRIu32 " thread%s, %.2f M packet-hops/s, %.2f per CPU second; %s\n",
+		r->threads, r->threads == 1 ? "" : "s",
 		r->run_s > 0 ? (double)t->packet_hops / 1e6 / r->run_s : 0,
 		r->cpu_s > 0 ? (double)t->packet_hops / 1e6 / r->cpu_s : 0,
 		human_bytes(n[0], r->rss_bytes));
@@ -133,9 +133,10 @@ json_t *sim_report_json(const struct sim_report *r)
 	json_t *engine = json_pack("{s:I, s:I, s:I, s:I}", "paths_retired",
 		(json_int_t)c->paths_retired, "paths_revived", (json_int_t)c->paths_revived,
 		"timeouts", (json_int_t)c->timeouts, "tail_probes", (json_int_t)c->tail_probes);
-	json_t *cost = json_pack("{s:f, s:f, s:f, s:I, s:I, s:I}", "open_s", r->open_s, "run_s",
-		r->run_s, "cpu_s", r->cpu_s, "rss_bytes", (json_int_t)r->rss_bytes,
-		"estimate_bytes", (json_int_t)r->memory.total, "windows", (json_int_t)t->windows);
+	json_t *cost = json_pack("{s:I, s:f, s:f, s:f, s:I, s:I, s:I}", "ranks",
+		(json_int_t)WEFT_MAX(r->ranks, 1u), "open_s", r->open_s, "run_s", r->run_s, "cpu_s",
+		r->cpu_s, "rss_bytes", (json_int_t)r->rss_bytes, "estimate_bytes",
+		(json_int_t)r->memory.total, "windows", (json_int_t)t->windows);
 
 	json_t *jobs = r->jobs ? sim_jobs_json(r->jobs, r->n_jobs) : json_null();
 

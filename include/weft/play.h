@@ -17,6 +17,7 @@
  * Time     Picoseconds from the start of the run.
  * Memory   opened objects are the caller's to close; a result outlives its scenario.
  * Threads  one per object; a run has its own (options.threads).
+ * Ranks    several processes play the same together (sim.h); all get the same results.
  * Errors   0 or true; otherwise one line in error: "FILE:LINE: FIELD: what is wrong".
  */
 #include <weft/sim.h>
@@ -71,8 +72,9 @@ void weft_play_faults_free(struct weft_play_faults *faults);
 
 struct weft_play_options {
 	uint64_t seed;
-	uint32_t threads;  /* 0: 1 */
-	uint32_t rows_max; /* of samples; 0: 400 */
+	uint32_t threads;                   /* 0: 1 */
+	const struct weft_sim_ranks *ranks; /* NULL: alone; lent */
+	uint32_t rows_max;                  /* of samples; 0: 400 */
 	weft_sim_watch_fn *watch;
 	void *watch_arg;
 	uint64_t (*now_ns)(void *); /* of real time, for what a run costs; called with NULL */
@@ -133,8 +135,8 @@ struct weft_play_result {
 };
 
 /* What a run of this scenario needs; false: error says what is wrong with its words. */
-bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft_sim_memory *memory,
-	char *error, size_t error_bytes);
+bool weft_play_estimate(const struct weft_play *play, const struct weft_play_options *options,
+	struct weft_sim_memory *memory, char *error, size_t error_bytes);
 /* NULL: error. */
 struct weft_play_result *weft_play_run(const struct weft_play *play,
 	const struct weft_play_options *options, char *error, size_t error_bytes);

@@ -191,6 +191,7 @@ struct weft_sim_totals {
 	uint32_t flows_done, flows_failed;
 	uint64_t digest;      /* of every delivery, host by host: when, what */
 	uint64_t packets_max; /* packets that existed at the same time, upper bound */
+	bool is_cut;          /* a rank is gone: what is said is not about the whole any more */
 };
 
 /*

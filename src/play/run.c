@@ -15,17 +15,27 @@ static double real_s(const struct weft_play_options *options)
 	return options->now_ns ? (double)options->now_ns(NULL) / 1e9 : 0;
 }
 
-bool weft_play_estimate(const struct weft_play *play, uint64_t seed, struct weft_sim_memory *memory,
-	char *error, size_t error_bytes)
+static struct weft_sim_config config_of(
+	const struct weft_play *play, const struct weft_play_options *options)
 {
 	struct weft_sim_config config = play->config;
+
+	config.seed = options->seed;
+	config.threads = options->threads ? options->threads : 1;
+	config.ranks = options->ranks;
+	return config;
+}
+
+bool weft_play_estimate(const struct weft_play *play, const struct weft_play_options *options,
+	struct weft_sim_memory *memory, char *error, size_t error_bytes)
+{
+	struct weft_sim_config config = config_of(play, options);
 	struct weft_play_group *groups;
 	struct weft_load all;
 	char why[256];
 
-	if (!flows_make(play, seed, &all, &groups, error, error_bytes))
+	if (!flows_make(play, options->seed, &all, &groups, error, error_bytes))
 		return false;
-	config.seed = seed;
 	config.edges = all.edges;
 	config.n_edges = all.n_edges;
 	bool good = !weft_sim_estimate(&config, all.flows, all.n, memory, why, sizeof(why));
@@ -88,6 +98,15 @@ static bool prepare(struct job *job, char *error, size_t error_bytes)
 	return true;
 }
 
+/* Any rank may want to stop: then all do. */
+static bool is_stopped(const struct job *job)
+{
+	uint64_t n = job->is_stopped;
+
+	weft_sim_sum(job->sim, &n, 1);
+	return n;
+}
+
 /* The first step: a hundredth of what the flows take at best, or what the file says. */
 static uint64_t first_step_ps(const struct job *job, uint32_t rows)
 {
@@ -113,13 +132,19 @@ static bool run(struct job *job, char *error, size_t error_bytes)
 		(void)snprintf(error, error_bytes, "%s: out of memory", job->play->head.file);
 		return false;
 	}
-	while (at_ps < stop_ps && !job->is_stopped) {
+	while (at_ps < stop_ps) {
 		at_ps = WEFT_MIN(s.next_ps, stop_ps);
 		weft_sim_run(job->sim, at_ps, watch, job);
 		weft_sim_totals(job->sim, &r->totals);
+		if (r->totals.is_cut) {
+			sample_close(&s);
+			(void)snprintf(error, error_bytes, "%s: another rank is gone",
+				job->play->head.file);
+			return false;
+		}
 		/* Windows are run as a whole: the last one may end a little later. */
 		sample_take(&s, WEFT_MAX(at_ps, r->totals.now_ps));
-		if (r->totals.flows_done + r->totals.flows_failed == r->n_flows)
+		if (r->totals.flows_done + r->totals.flows_failed == r->n_flows || is_stopped(job))
 			break;
 	}
 	sample_close(&s);
@@ -133,6 +158,7 @@ static void read_out(struct job *job)
 
 	weft_sim_totals(job->sim, &r->totals);
 	weft_sim_counters(job->sim, &r->counters);
+	weft_sim_gather(job->sim);
 	for (uint32_t i = 0; i < r->n_flows; i++) {
 		/* Steps of computing are no flows to those who ask how long flows took. */
 		r->flow_ps[i] = r->len_bytes[i] ? weft_sim_flow_ps(job->sim, i) : 0;
@@ -143,12 +169,11 @@ static void read_out(struct job *job)
 struct weft_play_result *weft_play_run(const struct weft_play *play,
 	const struct weft_play_options *options, char *error, size_t error_bytes)
 {
-	struct job job = { .play = play, .options = options, .config = play->config };
-	bool good;
+	struct job job = {
+		.play = play, .options = options, .config = config_of(play, options)
+	};
+	bool good = prepare(&job, error, error_bytes) && run(&job, error, error_bytes);
 
-	job.config.seed = options->seed;
-	job.config.threads = options->threads ? options->threads : 1;
-	good = prepare(&job, error, error_bytes) && run(&job, error, error_bytes);
 	if (good)
 		read_out(&job);
 	weft_sim_close(job.sim);

@@ -155,13 +155,14 @@ static double sum_queues(const struct sampler *s, uint32_t plane, double longest
 /* What a host gets of other loads counts as well: see docs/scenarios.md. */
 static double group_bytes(const struct sampler *s, uint32_t group)
 {
-	double bytes = 0;
+	uint64_t bytes = 0;
 
 	for (uint32_t host = 0; host < s->result->hosts; host++) {
 		if (s->has[group][host])
-			bytes += (double)weft_sim_host_counters(s->sim, host)->rx_data_bytes;
+			bytes += weft_sim_host_counters(s->sim, host)->rx_data_bytes;
 	}
-	return bytes;
+	weft_sim_sum(s->sim, &bytes, 1);
+	return (double)bytes;
 }
 
 /* Fills now[] in the order of name_columns(), name_states() and name_paths(). */

@@ -480,6 +480,7 @@ struct links { /* to the other ranks */
 	uint64_t room_bytes;
 	struct weft_sim_letter *out, *in; /* [rank] */
 	struct tally others;              /* of the step that was run last, all together */
+	bool is_cut; /* a rank is gone */
 };
 static inline uint32_t ranks_n(const struct weft_sim_ranks *ranks)
 {

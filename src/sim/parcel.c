@@ -188,7 +188,7 @@ void parcels_exchange(struct weft_sim *sim, unsigned turn)
 	links->others = (struct tally){ .next = WEFT_NEVER };
 	if (!links->to.exchange(links->to.user, links->out, links->in)) {
 		memset(links->in, 0, links->to.n * sizeof(*links->in));
-		links->others.stop = true;
+		links->others.stop = links->is_cut = true;
 		return;
 	}
 	links->in[links->to.rank] = (struct weft_sim_letter){ NULL, 0 };

@@ -102,7 +102,8 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 		.flows_done = (uint32_t)sums[DONE],
 		.flows_failed = (uint32_t)sums[FAILED],
 		.digest = digest_of(sim),
-		.packets_max = sums[PACKETS] };
+		.packets_max = sums[PACKETS],
+		.is_cut = sim->links && sim->links->is_cut };
 }
 
 void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
@@ -112,8 +113,8 @@ void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 
 	*sum = (struct weft_counters){ 0 };
 	for (uint32_t host = own.host_first; host < own.host_end; host++) {
-		const struct weft_counters *c = sim->guests ? guest_counters(sim, host)
-							    : weft_stats(sim->hosts[host].ep);
+		const struct weft_counters *c =
+			sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
 		const uint64_t *from = (const uint64_t *)c;
 
 		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)

@@ -53,7 +53,8 @@ TEST(weft_play_estimate__tells_before)
 	struct weft_sim_memory m = { 0 };
 	char error[256];
 
-	CHECK(weft_play_estimate(play, 1, &m, error, sizeof(error)));
+	CHECK(weft_play_estimate(
+		play, &(struct weft_play_options){ .seed = 1 }, &m, error, sizeof(error)));
 	CHECK(m.total > 100000);
 	weft_play_close(play);
 }

@@ -103,6 +103,7 @@ static struct small lossless(void)
 
 static void compare(const struct outcome *got, const struct outcome *want)
 {
+	CHECK(!got->totals.is_cut);
 	CHECK_EQ(got->totals.digest, want->totals.digest);
 	CHECK_EQ(got->totals.windows, want->totals.windows);
 	CHECK_EQ(got->totals.now_ps, want->totals.now_ps);
@@ -283,6 +284,7 @@ TEST(weft_sim_run__ends_where_a_rank_is_gone)
 	hub_run(2, 20, be_cut_off, (void *[]){ &totals[0], &totals[1] });
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK(totals[i].flows_done < 16);
+		CHECK(totals[i].is_cut);
 		CHECK(totals[i].windows > 5 && totals[i].windows < 20);
 	}
 }

@@ -69,7 +69,7 @@ TEST(play_progress_watch__is_silent_in_a_file)
 	struct play_progress p;
 	struct weft_sim_totals t = { .now_ps = 5 };
 
-	play_progress_begin(&p, "seed 1");
+	play_progress_begin(&p, "seed 1", stderr);
 	p.term.tty = false;
 	CHECK(play_progress_watch(&p, &t));
 	CHECK(!p.shown);
