@@ -169,9 +169,7 @@ static void read_out(struct job *job)
 struct weft_play_result *weft_play_run(const struct weft_play *play,
 	const struct weft_play_options *options, char *error, size_t error_bytes)
 {
-	struct job job = {
-		.play = play, .options = options, .config = config_of(play, options)
-	};
+	struct job job = { .play = play, .options = options, .config = config_of(play, options) };
 	bool good = prepare(&job, error, error_bytes) && run(&job, error, error_bytes);
 
 	if (good)
