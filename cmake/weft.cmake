@@ -115,8 +115,8 @@ endfunction()
 
 # weft_room(NAME "rooms it may use" WORD...)
 # Sources lie in src/NAME.  A .h or .def names a further public header in include/weft (NAME.h needs
-# no mention); pkg:LIB asks for a library through pkg-config.  want:LIB does, too, but where it is not
-# to be had the room is left out, with its tests and the shared library that is made of it.
+# no mention); pkg:LIB asks for a library through pkg-config.  want:LIB does, too, but where it is
+# not to be had the room is left out, with its tests and the shared library that is made of it.
 function(weft_room name deps)
 	_weft_wants(${name} words ${ARGN})
 	_weft_sort(row src/${name} ${words})

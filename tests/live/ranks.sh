@@ -17,7 +17,7 @@ fi
 # Containers have no other user, no other machine, and fewer cores than ranks.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 dir=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$dir"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$dir"' EXIT
 cd "$dir"
 cat >small.yaml <<'EOF'
 name: small
@@ -48,7 +48,8 @@ same() {
 	"$weft" sim --json small.yaml "$@" | plain >one.json
 	grep -q '"digest": "[0-9a-f]' one.json || fail "no digest: $(cat one.json)"
 	while read -r n threads; do
-		ranks "$n" "$weft" sim --json small.yaml --threads "$threads" "$@" | plain >many.json
+		ranks "$n" "$weft" sim --json small.yaml --threads "$threads" "$@" |
+			plain >many.json
 		cmp one.json many.json || fail "$*: $n ranks of $threads: $(cat many.json)"
 	done <<<"$ways"
 }
