@@ -95,11 +95,11 @@ static void notice_gap(struct weft_dev *dev, uint64_t now)
 {
 	if (!was_preempted(dev))
 		return;
-	bool again = now < dev->patient_until_ns + dev->patience_ns;
+	bool again = now - WEFT_MIN(now, dev->patient_until_ns) < dev->patience_ns;
 
 	dev->patience_ns = again ? WEFT_MIN(2 * dev->patience_ns, PATIENCE_NS_MAX)
 				 : PATIENCE_NS_MIN;
-	dev->patient_until_ns = now + dev->patience_ns;
+	dev->patient_until_ns = WEFT_MAX(dev->patient_until_ns, now + dev->patience_ns);
 }
 
 static void disarm(struct weft_dev *dev, uint64_t now)
