@@ -26,8 +26,10 @@ static struct plant *open_plant(const struct weft_dev_attr *attr)
 	if (path && *path)
 		return plant_open(path);
 	(void)stat("/proc/self/ns/net", &netns);
-	(void)snprintf(own, sizeof(own), "/dev/shm/weft-mrc-%u-%llx-%016llx", (unsigned)geteuid(),
-		(unsigned long long)netns.st_ino, (unsigned long long)attr->guid);
+	/* Files outlive networks whose number comes again: one of an older library is not ours. */
+	(void)snprintf(own, sizeof(own), "/dev/shm/weft-mrc-%u-%llx-%016llx-%zx",
+		(unsigned)geteuid(), (unsigned long long)netns.st_ino,
+		(unsigned long long)attr->guid, sizeof(struct plant));
 	return plant_open(own);
 }
 
