@@ -102,6 +102,17 @@ int state_take(const char *name, char *error, size_t error_bytes)
 	return fd;
 }
 
+/* Endpoints that were killed leave their sockets where the switch was met. */
+static void empty(const char *folder)
+{
+	DIR *dir = opendir(folder);
+
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		(void)unlinkat(dirfd(dir), entry->d_name, 0); /* no folder: that is left alone */
+	if (dir)
+		closedir(dir);
+}
+
 void state_remove(const char *name)
 {
 	char path[STATE_PATH_BYTES];
@@ -110,8 +121,10 @@ void state_remove(const char *name)
 		if (state_path(path, name, files[i]))
 			(void)unlink(path);
 	}
-	if (state_path(path, name, "switch"))
+	if (state_path(path, name, "switch")) {
+		empty(path);
 		(void)rmdir(path);
+	}
 	if (state_path(path, name, NULL))
 		(void)rmdir(path);
 	if (state_path(path, NULL, NULL))

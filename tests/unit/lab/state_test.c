@@ -65,6 +65,9 @@ TEST(state_take__gives_a_name_to_one_only)
 	CHECK_STR(names[0], "one");
 	int other = state_take("two", error, sizeof(error));
 	CHECK_EQ(weft_lab_list(names, 4), 2);
+	CHECK(state_path(path, "one", "switch") && !mkdir(path, 0700));
+	CHECK(state_path(path, "one", "switch/h0.7")); /* of an endpoint that was killed, too */
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	close(fd); /* as if its keeper had been killed */
 	CHECK(!state_is_alive("one"));
 	CHECK(state_path(path, "one", NULL) && access(path, F_OK));
