@@ -3,18 +3,7 @@
 # mrc.sh CC: a program for the OCP MRC API, built as its users build it, between two lab hosts: with
 # all planes, and with one that goes down and comes back every second.
 set -eu
-cc=$1
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=$(realpath "$WEFT_BUILD")
-weft=$build/weft
-# A sanitizer wants to be the first library of a program, and this one knows nothing of it.
-if readelf -d "$build/lib/lib_mrc.so" | grep -q libasan; then
-	echo "skipped: libraries with a sanitizer in them"
-	exit 77
-fi
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs
-mkdir "$dir/labs"
+. "$(dirname "$0")/mrc_setup.sh"
 over() {
 	cd /
 	kill $(jobs -p) 2>/dev/null || true

@@ -3,18 +3,7 @@
 # mrc_control.sh CC: a controller for the OCP MRC API (examples/mrc/control.c, built as its users
 # build it) on h0 of a lab, a peer on h2, and the switches' counters as witness of what it does.
 set -eu
-cc=$1
-root=$(cd "$(dirname "$0")/../.." && pwd)
-build=$(realpath "$WEFT_BUILD")
-weft=$build/weft
-# A sanitizer wants to be the first library of a program, and this one knows nothing of it.
-if readelf -d "$build/lib/lib_mrc.so" | grep -q libasan; then
-	echo "skipped: libraries with a sanitizer in them"
-	exit 77
-fi
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs
-mkdir "$dir/labs"
+. "$(dirname "$0")/mrc_setup.sh"
 over() {
 	cd /
 	exec 3>&- 4<&- || true

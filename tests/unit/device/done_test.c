@@ -58,18 +58,8 @@ TEST(done_take__hands_datagrams_over_with_their_sender)
 	struct weft_dev_wc wc;
 	uint8_t gid[16];
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
-
-		s[i] = side_open();
-		side_open_qp(s[i], WEFT_DEV_DATAGRAM, NULL);
-		side_init(s[i]);
-		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
-		attr.state = WEFT_DEV_RTS;
-		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
-	}
+	ah = pair_datagrams(s);
 	weft_dev_gid(s[1]->dev, gid);
-	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid, &ah), 0);
 	CHECK_EQ(side_recv(s[1], 6, 0, 512), 0);
 	memset(s[0]->memory, 0x21, 256);
 	send.ah = ah;

@@ -4,26 +4,6 @@
 #define MANY 100u
 #define BYTES 64u
 
-static struct weft_dev_ah *open_both(struct side *s[2])
-{
-	struct weft_dev_ah *ah = NULL;
-	uint8_t gid[16];
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
-
-		s[i] = side_open();
-		side_open_qp(s[i], WEFT_DEV_DATAGRAM, NULL);
-		side_init(s[i]);
-		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
-		attr.state = WEFT_DEV_RTS;
-		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
-	}
-	weft_dev_gid(s[1]->dev, gid);
-	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid, &ah), 0);
-	return ah;
-}
-
 /* Number `i`, and waits until it lies at the receiver. */
 static void send_one(struct side *s[2], struct weft_dev_ah *ah, uint32_t i)
 {
@@ -52,7 +32,7 @@ static void send_one(struct side *s[2], struct weft_dev_ah *ah, uint32_t i)
 TEST(held_hand_over__gives_each_receive_the_next_datagram)
 {
 	struct side *s[2];
-	struct weft_dev_ah *ah = open_both(s);
+	struct weft_dev_ah *ah = pair_datagrams(s);
 
 	for (uint32_t i = 0; i < MANY; i++)
 		send_one(s, ah, i);
@@ -75,7 +55,7 @@ TEST(held_hand_over__gives_each_receive_the_next_datagram)
 TEST(held_hand_over__loses_what_is_longer_than_its_receive)
 {
 	struct side *s[2];
-	struct weft_dev_ah *ah = open_both(s);
+	struct weft_dev_ah *ah = pair_datagrams(s);
 	struct weft_dev_wc wc;
 
 	send_one(s, ah, 0);
@@ -90,7 +70,7 @@ TEST(held_reset__begins_anew)
 {
 	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RESET };
 	struct side *s[2];
-	struct weft_dev_ah *ah = open_both(s);
+	struct weft_dev_ah *ah = pair_datagrams(s);
 	struct weft_dev_wc wc;
 
 	send_one(s, ah, 0);

@@ -191,4 +191,25 @@ static inline struct weft_dev_send to_memory(struct side *peer, uint32_t op, uin
 		.rkey = weft_dev_mr_key(peer->mr) };
 }
 
+/* Two queue pairs for datagrams, ready; the first one's way to the second. */
+static inline struct weft_dev_ah *pair_datagrams(struct side *s[2])
+{
+	struct weft_dev_ah *ah = NULL;
+	uint8_t gid[16];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+		s[i] = side_open();
+		side_open_qp(s[i], WEFT_DEV_DATAGRAM, NULL);
+		side_init(s[i]);
+		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+		attr.state = WEFT_DEV_RTS;
+		CHECK_EQ(weft_dev_qp_modify(s[i]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	}
+	weft_dev_gid(s[1]->dev, gid);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid, &ah), 0);
+	return ah;
+}
+
 #endif /* DEVICE_PAIR_H */
