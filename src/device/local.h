@@ -103,8 +103,8 @@ struct weft_dev {
 	/* watch.c */
 	pthread_cond_t news;        /* something completed, for pollers that pause */
 	bool armed;                 /* the port rings */
-	bool stands;                /* the thread looks now and then only, at stands_at, too */
-	int bell_fd, stands_at;
+	bool stands;                /* the thread looks now and then only */
+	int bell_fd, waits_at;      /* of the port; that which the thread listens to */
 	uint32_t waiting, vain;     /* pollers that pause; polls in vain since */
 	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
 	uint64_t stand_ns;          /* how long the thread stands back */
@@ -248,6 +248,9 @@ void watch_leave(struct weft_dev *dev, bool for_long);
 bool watch_come(struct weft_dev *dev, uint64_t now);
 void watch_pause(struct weft_dev *dev); /* without the lock meanwhile; until something completes */
 void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep */
+/* Takes the lock for the thread.  Who has it makes the device go, and takes it again at once if he
+ * polls; to stand in his way costs both a wake-up per turn, and is done in the end only. */
+void watch_enter(struct weft_dev *dev);
 void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
 /* Nobody does.  Until when the thread may sleep: pollers come back. */
 uint64_t watch_awake(struct weft_dev *dev, uint64_t now);

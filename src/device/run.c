@@ -191,14 +191,14 @@ static void sleep_on(struct weft_dev *dev)
 			.tv_nsec = (long)((next - now) % 1000000000) };
 
 		dev->asleep = dev->armed = true;
-		dev->bell_fd = dev->port->has_bell ? fd : -1;
+		dev->bell_fd = dev->waits_at = dev->port->has_bell ? fd : -1;
 		dev->wake_at_ns = next;
 		pthread_mutex_unlock(&dev->lock);
 		int n = ppoll(fds, 3, &limit, NULL);
 
 		if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
 			n = 0;
-		pthread_mutex_lock(&dev->lock);
+		watch_enter(dev);
 		dev->asleep = false;
 		dev->planes_ns = 0; /* perhaps it was a link */
 	}

@@ -69,14 +69,13 @@ void watch_leave(struct weft_dev *dev, bool for_long)
 	if (!dev->port->has_bell && !for_long)
 		return;
 	dev->polled_ns = 0;
-	if (dev->asleep) {
-		run_wake(dev);
-		return;
-	}
 	if (dev->port->has_bell && !dev->armed)
-		arm(dev);
-	if (dev->stands && !(dev->armed && dev->bell_fd == dev->stands_at))
+		arm(dev); /* asleep, too: a poller may have muted its bell meanwhile */
+	if ((dev->stands || (dev->asleep && dev->port->has_bell)) &&
+		!(dev->armed && dev->bell_fd == dev->waits_at))
 		watch_kick(dev);
+	else
+		run_wake(dev);
 }
 
 /* Preempted since the last look?  By the kernel's count for this thread. */
@@ -144,6 +143,16 @@ void watch_pause(struct weft_dev *dev)
 	dev->vain = 0;
 }
 
+void watch_enter(struct weft_dev *dev)
+{
+	for (uint64_t ns = STAND_NS_MIN; ns <= STAND_NS_MAX; ns *= 2) {
+		if (!pthread_mutex_trylock(&dev->lock))
+			return;
+		weft_clock_sleep(ns);
+	}
+	pthread_mutex_lock(&dev->lock);
+}
+
 void watch_stand_back(struct weft_dev *dev)
 {
 	struct pollfd fds[3] = { { .fd = dev->wake_fd, .events = POLLIN },
@@ -154,13 +163,13 @@ void watch_stand_back(struct weft_dev *dev)
 
 	dev->stand_ns = WEFT_MIN(2 * dev->stand_ns, STAND_NS_MAX);
 	dev->stands = true;
-	dev->stands_at = dev->bell_fd;
+	dev->waits_at = dev->bell_fd;
 	pthread_mutex_unlock(&dev->lock);
 	int n = ppoll(fds, WEFT_COUNT(fds), &limit, NULL);
 
 	if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
 		n = 0;
-	pthread_mutex_lock(&dev->lock);
+	watch_enter(dev);
 	dev->stands = false;
 	if (n <= 0 || !fds[2].revents)
 		return;

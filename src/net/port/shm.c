@@ -241,7 +241,8 @@ static bool give_back(struct shm *shm)
 
 	shm->n_held -= (uint32_t)n;
 	memmove(shm->held, shm->held + n, shm->n_held * sizeof(shm->held[0]));
-	weft_shm_bell(shm->link);
+	if (shm->direct) /* a host may sleep for want of slots; a switch takes them when it wakes */
+		weft_shm_bell(shm->link);
 	return !shm->n_held;
 }
 

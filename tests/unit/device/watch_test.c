@@ -88,10 +88,10 @@ TEST(watch_leave__wakes_a_thread_that_stands_where_nothing_rings)
 	struct weft_dev *dev = quiet_device();
 
 	dev->stands = true;
-	dev->stands_at = -1;
+	dev->waits_at = -1;
 	watch_leave(dev, false);
 	CHECK(was_kicked(dev));
-	dev->stands_at = fake_fd;
+	dev->waits_at = fake_fd;
 	watch_leave(dev, false);
 	CHECK(!was_kicked(dev));
 	fake_fd = WEFT_PORT_BUSY; /* always something to do: the thread does it */
@@ -99,6 +99,55 @@ TEST(watch_leave__wakes_a_thread_that_stands_where_nothing_rings)
 	watch_leave(dev, false);
 	CHECK(!dev->armed);
 	CHECK(was_kicked(dev));
+	quiet_close(dev);
+}
+
+/* A loop mutes the bell of a thread that sleeps; who leaves it must not leave it mute. */
+TEST(watch_leave__arms_the_bell_of_a_thread_that_sleeps)
+{
+	struct weft_dev *dev = quiet_device();
+
+	watch_leave(dev, false);
+	dev->asleep = true;
+	dev->waits_at = fake_fd;
+	dev->wake_at_ns = 1100000;
+	(void)watch_come(dev, 1000000);
+	(void)watch_come(dev, 1001000);
+	CHECK(!dev->armed);
+	watch_leave(dev, false);
+	CHECK(dev->armed);
+	CHECK_EQ(armed, 2);
+	CHECK(!was_kicked(dev));
+	dev->waits_at = -1; /* it listens to another, or to none */
+	watch_leave(dev, false);
+	CHECK(was_kicked(dev));
+	dev->asleep = false;
+	quiet_close(dev);
+}
+
+static void *enter(void *arg)
+{
+	struct weft_dev *dev = arg;
+
+	watch_enter(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return NULL;
+}
+
+/* However long somebody is inside: the thread gets in as soon as he goes. */
+TEST(watch_enter__waits_for_the_lock)
+{
+	static const uint64_t held_ns[] = { 0, 60000, 3000000 };
+	struct weft_dev *dev = quiet_device();
+	pthread_t thread;
+
+	for (unsigned i = 0; i < WEFT_COUNT(held_ns); i++) {
+		CHECK_EQ(pthread_create(&thread, NULL, enter, dev), 0);
+		weft_clock_sleep(held_ns[i]);
+		pthread_mutex_unlock(&dev->lock);
+		CHECK_EQ(pthread_join(thread, NULL), 0);
+		pthread_mutex_lock(&dev->lock);
+	}
 	quiet_close(dev);
 }
 
