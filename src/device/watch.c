@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define TIGHT_NS 5000u           /* between polls of a loop that does nothing else */
-#define PREEMPTED_NS 200000u     /* a pause of a loop, that nobody made on purpose */
+#define PREEMPTED_NS 1000000u    /* a pause of a loop: a slice, not a thread in real time */
 #define PAUSE_AFTER_NS 40000u    /* of polls in vain: about what a wake-up costs */
 #define PAUSE_NS 100000u
 #define OWED_MANY (UINT64_C(512) << 10) /* bytes of sends: their end is not a matter of us */
@@ -61,11 +61,23 @@ static void arm(struct weft_dev *dev)
 	dev->bell_fd = fd;
 }
 
+/*
+ * What has come is answered, whatever the program does.  But one that has just got something will
+ * most likely post or poll at once, and its answer leaves with that: one wake-up of the switch for
+ * two.  The thread answers for those that do not, where it will look in time.
+ */
+static bool looks_soon(const struct weft_dev *dev)
+{
+	return dev->has_thread &&
+	       (dev->asleep ? dev->wake_at_ns <= weft_pump_now(dev->pump) + STAND_NS_MAX
+			    : dev->stands);
+}
+
 void watch_leave(struct weft_dev *dev, bool for_long)
 {
 	dev->vain = 0;
-	if (weft_wants_output(dev->ep))
-		(void)run_once(dev); /* what has come is answered, whatever the program does */
+	if (weft_wants_output(dev->ep) && (for_long || !looks_soon(dev)))
+		(void)run_once(dev);
 	if (!dev->port->has_bell && !for_long)
 		return;
 	dev->polled_ns = 0;

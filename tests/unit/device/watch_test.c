@@ -125,6 +125,36 @@ TEST(watch_leave__arms_the_bell_of_a_thread_that_sleeps)
 	quiet_close(dev);
 }
 
+/* An answer waits for a thread that will look in time, never for the program. */
+TEST(watch_leave__leaves_no_answer_to_chance)
+{
+	struct side *s[2];
+	unsigned later = 0, at_once = 0;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (unsigned i = 0; i < 2000 && (!later || !at_once); i++) {
+		struct weft_dev *dev = s[1]->dev;
+		bool soon = i & 1;
+
+		CHECK_EQ(side_recv(s[1], i, 0, 64), 0);
+		pthread_mutex_lock(&dev->lock);
+		CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
+		for (unsigned k = 0; k < 1000 && !weft_wants_output(dev->ep); k++)
+			(void)run_once(dev);
+		if (dev->asleep && weft_wants_output(dev->ep)) {
+			dev->wake_at_ns = soon ? weft_clock_now(NULL) : WEFT_NEVER;
+			watch_leave(dev, false);
+			CHECK_EQ(weft_wants_output(dev->ep), soon);
+			*(soon ? &later : &at_once) += 1;
+		}
+		pthread_mutex_unlock(&dev->lock);
+		CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	}
+	CHECK(later && at_once);
+	pair_close(s);
+}
+
 static void *enter(void *arg)
 {
 	struct weft_dev *dev = arg;
