@@ -11,7 +11,7 @@
  */
 #include "local.h"
 
-enum { FETCH_QPS = 4, FETCH_PATHS = 12, LINE = WEFT_CACHE_LINE_BYTES };
+enum { FETCH_QPS = 4, FETCH_PATHS = 12, FETCH_PLANES = 4, LINE = WEFT_CACHE_LINE_BYTES };
 
 static inline void fetch(const void *at, size_t bytes)
 {
@@ -23,24 +23,25 @@ static inline void fetch(const void *at, size_t bytes)
 
 static void fetch_head(const struct weft_endpoint *ep)
 {
-	fetch(ep, offsetof(struct weft_endpoint, requests));
-	fetch(&ep->due, sizeof(ep->due) + sizeof(ep->key) + sizeof(ep->heap));
-	fetch(&ep->count, sizeof(ep->count));
+	fetch(ep, offsetof(struct weft_endpoint, count.lost_fifo));
 }
 
-/* Whoever sends next, and up to a few more. */
+/*
+ * Whoever sends next, and up to a few more: the lines that say what they are.  The short arrays lie
+ * side by side.
+ */
 static void fetch_qps(const struct weft_endpoint *ep)
 {
 	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
 	uint32_t sets = WEFT_MIN(ep->config.pathsets, (uint32_t)FETCH_QPS);
 
 	for (uint32_t i = 0; i < n; i++)
-		fetch(&ep->qps[i], sizeof(struct weft_qp));
+		fetch(&ep->qps[i], offsetof(struct weft_qp, lost_low));
 	fetch(ep->sets, sets * sizeof(struct pathset));
+	fetch(ep->regions, LINE);
 	fetch(ep->due, n * sizeof(*ep->due));
 	fetch(ep->key, n * sizeof(*ep->key));
 	fetch(ep->ready, 1);
-	fetch(ep->regions, 1);
 	fetch(&ep->answers[ep->answer_tail & ep->answer_mask], 2 * sizeof(struct answer));
 }
 
@@ -59,6 +60,11 @@ static void fetch_sending(const struct weft_endpoint *ep, const struct weft_qp *
 	}
 }
 
+static bool is_sending(const struct weft_qp *qp)
+{
+	return qp->sq_head != qp->sq_tail;
+}
+
 static void fetch_rest(const struct weft_endpoint *ep)
 {
 	uint32_t n = WEFT_MIN(ep->config.qps, (uint32_t)FETCH_QPS);
@@ -75,24 +81,34 @@ static void fetch_rest(const struct weft_endpoint *ep)
 
 		if (!qp->in_use)
 			continue;
-		fetch(&qp->rx_bits[((qp->rx_cack + 1) & ep->rx_mask) / 64], LINE);
-		fetch(&qp->rx_last[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
-		fetch(&qp->pages[(qp->psn_unack / PAGE_PSNS) & ep->page_mask], 1);
-		fetch(&qp->pages[(qp->psn_next / PAGE_PSNS) & ep->page_mask], 1);
+		if (is_sending(qp)) {
+			fetch(&qp->lost_low, LINE);
+			fetch(&qp->ask_psn, sizeof(*qp) - offsetof(struct weft_qp, ask_psn));
+			fetch(&qp->pages[(qp->psn_unack / PAGE_PSNS) & ep->page_mask], 1);
+			fetch(&qp->pages[(qp->psn_next / PAGE_PSNS) & ep->page_mask], 1);
+		} else {
+			fetch(&qp->rx_last, LINE);
+			fetch(&qp->rx_bits[((qp->rx_cack + 1) & ep->rx_mask) / 64], LINE);
+			fetch(&qp->rx_last[((qp->rx_cack + 1) & ep->rx_mask) / 64], 1);
+		}
 	}
 }
 
-/*
- * Those that are sent by next, which lie side by side where planes take turns and paths were given
- * in the order in which they are used.
- */
-static void fetch_paths(const struct pathset *set)
+/* Those that are sent by next, some of each plane whose turn it is soon. */
+static void fetch_paths(const struct weft_endpoint *ep, const struct pathset *set)
 {
-	const struct plane *plane = &set->plane[set->turn];
-	uint32_t first = set->order[plane->first + plane->active - plane->left];
+	uint32_t planes = WEFT_MIN(ep->config.ports, (uint32_t)FETCH_PLANES);
+	uint32_t turn = set->turn;
 
-	if (plane->active && first < set->paths)
-		fetch(&set->path[first], FETCH_PATHS * sizeof(struct path));
+	for (uint32_t i = 0; i < planes; i++) {
+		turn = turn + 1 < ep->config.ports ? turn + 1 : 0;
+		const struct plane *plane = &set->plane[turn];
+		uint32_t n = WEFT_MIN(FETCH_PATHS / planes, (uint32_t)plane->left);
+		const uint16_t *next = &set->order[plane->first + plane->active - plane->left];
+
+		for (uint32_t k = 0; k < n; k++)
+			fetch(&set->path[next[k]], 1);
+	}
 }
 
 static void fetch_ends(const struct weft_endpoint *ep)
@@ -102,11 +118,10 @@ static void fetch_ends(const struct weft_endpoint *ep)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
-		if (!qp->in_use || qp->set == SET_NONE)
+		if (!qp->in_use || qp->set == SET_NONE || !is_sending(qp))
 			continue;
-		fetch_paths(&ep->sets[qp->set]);
-		if (qp->sq_head != qp->sq_tail)
-			fetch_sending(ep, qp);
+		fetch_paths(ep, &ep->sets[qp->set]);
+		fetch_sending(ep, qp);
 	}
 }
 
@@ -122,6 +137,20 @@ void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step)
 		fetch_ends(ep);
 }
 
+/* Data: it may be answered, by a path that is known by then (pathset_reply()). */
+static void fetch_reply(const struct weft_endpoint *ep, const struct weft_qp *qp, uint32_t port)
+{
+	const struct pathset *set = &ep->sets[qp->set];
+	const struct plane *plane = &set->plane[port];
+	uint32_t turn = plane->reply_turn;
+	uint32_t path = plane->reply[turn % REPLIES];
+
+	if (turn & 2 && plane->active)
+		path = set->order[plane->first + (turn / 4 * 2 + turn % 2) % plane->active];
+	if (path != PATH_NONE)
+		__builtin_prefetch(&set->path[path]);
+}
+
 /*
  * Of a packet that comes soon.  A SACK speaks of packets that left a round trip ago: their records
  * first (step 0), then the paths that they went by, of which the last ones lie side by side.
@@ -130,11 +159,18 @@ void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pk
 {
 	const struct weft_qp *qp = &ep->qps[pkt->dqpn & ep->qp_mask];
 
-	if (pkt->op != WEFT_OP_SACK || qp->qpn != pkt->dqpn || pkt->sack.is_probe)
+	if (qp->qpn != pkt->dqpn || qp->set == SET_NONE)
+		return;
+	if (WEFT_LIKELY(weft_op_is_write(pkt->op))) {
+		if (step && pkt->port < ep->config.ports)
+			fetch_reply(ep, qp, pkt->port);
+		return;
+	}
+	if (pkt->op != WEFT_OP_SACK || pkt->sack.is_probe)
 		return;
 	uint32_t psn = weft_psn_add(pkt->sack.cack_psn, (uint32_t)(int32_t)pkt->sack.psn_offset);
 
-	if (qp->set == SET_NONE || !sent_is_open(qp, psn))
+	if (!sent_is_open(qp, psn))
 		return;
 	const struct sent_rec *rec = sent_find(qp, psn);
 

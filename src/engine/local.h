@@ -328,12 +328,6 @@ struct weft_endpoint {
 	uint32_t settle_n, rd_mask;
 	struct recvq *recvqs;
 
-	struct request requests[REQUESTS];
-	uint16_t request_head, request_tail; /* ids, free running */
-	uint64_t request_timeout_ns;
-	struct weft_probe_done probe_done[PROBE_DONE];
-	uint32_t probe_done_head, probe_done_tail;
-
 	/* timers: QPs, then sets, then the requests */
 	uint64_t *due;         /* when it really wants to be called */
 	uint64_t *key;         /* what the heap believes; <= due */
@@ -342,7 +336,12 @@ struct weft_endpoint {
 
 	struct weft_event *events;
 	uint64_t event_seq;
-	struct weft_counters count;
+	struct weft_counters count; /* those of each packet first */
+	struct request requests[REQUESTS]; /* from here on: cold */
+	uint16_t request_head, request_tail; /* ids, free running */
+	uint64_t request_timeout_ns;
+	struct weft_probe_done probe_done[PROBE_DONE];
+	uint32_t probe_done_head, probe_done_tail;
 };
 
 /* config.c */

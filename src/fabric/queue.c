@@ -134,15 +134,15 @@ static enum weft_fabric_drop drop(struct weft_switch *sw, uint32_t port, enum we
 	return why;
 }
 
-static void append(
-	struct weft_switch *sw, struct port *port, enum weft_queue queue, struct weft_frame *frame)
+static void append(struct weft_switch *sw, struct port *port, enum weft_queue queue,
+	const struct weft_frame *frame)
 {
 	struct weft_frame_pool *pool = sw->config.pool;
 	uint32_t index = pool_take(pool);
 	struct weft_frame *slot = &pool->frames[index];
 
-	frame->next = FRAME_NONE;
-	*slot = *frame;
+	*slot = *frame; /* next first, and the copy would wait for that store */
+	slot->next = FRAME_NONE;
 	if (port->bytes[queue])
 		pool->frames[port->tail[queue]].next = index;
 	else

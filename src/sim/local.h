@@ -34,7 +34,7 @@ enum {
 	FETCH_VISITS = 5, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,
 	STEP_WINDOWS_MAX = 16,
-	POD_HOSTS = 512, /* that are taken through a step together: what a cache holds */
+	POD_HOSTS = 256, /* that are taken through a step together: what a cache holds */
 	MAIL_NUMBER_BITS = 20,
 	DEPTH_MAX = 16,                        /* messages that a connection has under way */
 	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
@@ -427,7 +427,12 @@ uint32_t plan_lanes(const struct weft_sim_config *config);    /* threads that fi
 
 /* ---- mail.c ---- */
 
-/* What arrives at that node at at_ps, which is in a later window than this one. */
+/*
+ * Room for a frame that arrives at that node at at_ps, which is in a later window than this one.
+ * The handle is set, from the packet's number; all other fields are the caller's to write: a frame
+ * that is put together elsewhere, field by field, and copied at once waits for its own stores.
+ */
+struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number);
 void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame);
 /* Gathers and sorts what has come for a node in this window, unless that has been done. */
 void mail_collect(struct lane *lane, uint32_t node);

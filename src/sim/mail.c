@@ -59,8 +59,8 @@ static uint32_t new_chunk(struct post *post, uint32_t last)
 	return index;
 }
 
-static inline void put(struct post *post, uint32_t node,
-	const struct weft_frame *frame, uint64_t handle)
+/* Where the next frame for that node goes; its handle is set. */
+static inline struct weft_frame *room_in(struct post *post, uint32_t node, uint64_t handle)
 {
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
 	struct box *b = &post->boxes[node];
@@ -74,18 +74,28 @@ static inline void put(struct post *post, uint32_t node,
 	struct weft_frame *to = &post->chunks[b->last >> 3].frames[b->last & 7];
 
 	__builtin_prefetch(to + 3, 1);
-	*to = *frame;
 	to->handle = handle;
 	b->last++;
+	return to;
+}
+
+static inline struct weft_frame *put(struct post *post, uint32_t node,
+	const struct weft_frame *frame, uint64_t handle)
+{
+	struct weft_frame *to = room_in(post, node, handle);
+
+	*to = *frame;
+	to->handle = handle;
+	return to;
 }
 
 void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle)
 {
-	put(&lane->mail_of[clock].posts[slot], node, frame, handle);
+	(void)put(&lane->mail_of[clock].posts[slot], node, frame, handle);
 }
 
-void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
+struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number)
 {
 	const struct weft_sim *sim = lane->sim;
 	enum clock clock = mail_clock(sim, node);
@@ -101,9 +111,18 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 	WEFT_ASSERT(windows < sim->rings[clock]);
 	uint64_t slot = box->slot + windows;
 
-	put(&box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]], node, frame,
-		(uint32_t)frame->handle | ahead << 32);
 	lane->packet_hops++;
+	return room_in(&box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]],
+		node, number | ahead << 32);
+}
+
+void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
+{
+	struct weft_frame *to = mail_room(lane, node, at_ps, (uint32_t)frame->handle);
+	uint64_t handle = to->handle;
+
+	*to = *frame;
+	to->handle = handle;
 }
 
 static void fetch_chunk(const struct post *post, uint32_t index)

@@ -62,24 +62,26 @@ static inline void nic_depart(struct nic *nic, uint64_t now_ps)
 	struct weft_sim *sim = nic->sim;
 	struct weft_pkt *pkt = &sim->slab.pkts[lane->spare];
 	const struct line *line = &nic->lines[nic->line_of[pkt->port]];
-	struct weft_frame frame = { .handle = lane->spare,
-		.route = host_route(sim, nic->index, pkt->peer, pkt->ev),
-		.flow = pkt->ev,
-		.bytes = (uint16_t)host_bytes(pkt),
-		.in_port = nic->host->downlink,
-		.tclass = pkt->tclass,
-		.hop_limit = 64,
-		.flags = pkt->tclass == WEFT_CLASS_CONTROL
-				 ? 0
-				 : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE };
-	uint64_t end_ps = now_ps + ((frame.bytes + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16);
+	uint32_t bytes = host_bytes(pkt);
+	uint64_t end_ps = now_ps + ((bytes + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16);
 
 	nic->free_ps[pkt->port] = end_ps;
 	if (WEFT_LIKELY(nic->host->ports_up >> pkt->port & 1)) {
 		uint32_t t0 = sim->shape.hosts + pkt->port * sim->shape.t0s + nic->host->t0;
+		struct weft_frame *frame =
+			mail_room(lane, t0, end_ps + line->delay_ps, lane->spare);
 
+		frame->route = host_route(sim, nic->index, pkt->peer, pkt->ev);
+		frame->flow = pkt->ev;
+		frame->bytes = (uint16_t)bytes;
+		frame->in_port = nic->host->downlink;
+		frame->tclass = pkt->tclass;
+		frame->mark = 0;
+		frame->hop_limit = 64;
+		frame->flags = pkt->tclass == WEFT_CLASS_CONTROL
+				       ? 0
+				       : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE;
 		pkt->peer = nic->index;
-		mail_post(lane, t0, end_ps + line->delay_ps, &frame);
 		lane->spare = slab_take(&sim->slab, &lane->cache);
 		if (lane->cache.free != NONE)
 			__builtin_prefetch(&sim->slab.pkts[lane->cache.free], 1);

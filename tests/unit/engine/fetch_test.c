@@ -64,3 +64,37 @@ TEST(weft_packet_fetch__changes_nothing)
 	free(before);
 	world_close(&w);
 }
+
+/* Data that is still to come, by a port that is there or is not. */
+TEST(weft_packet_fetch__changes_nothing_where_data_comes)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[8];
+
+	hand_open(&w, 16, 16);
+	size_t bytes = weft_endpoint_size(&w.end[1]->config);
+	void *before = malloc(bytes);
+
+	REQUIRE(before);
+	CHECK_EQ(weft_post_write(w.qp[0],
+			 &(struct weft_work){ .data = w.memory[0],
+				 .remote_va = 0x10000,
+				 .rkey = w.rkey[0],
+				 .len_bytes = 20000 }),
+		0);
+	size_t n = hand_out(&w, 0, pkts, 8);
+
+	CHECK(n > 1);
+	CHECK_EQ(pkts[0].dqpn, w.qp[1]->qpn);
+	memcpy(before, w.end[1], bytes);
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned port = 0; port < 256; port++) {
+			pkts[i].port = (uint8_t)port;
+			for (unsigned step = 0; step < 2; step++)
+				weft_packet_fetch(w.end[1], &pkts[i], step);
+		}
+	}
+	CHECK_MEM(w.end[1], before, bytes);
+	free(before);
+	world_close(&w);
+}

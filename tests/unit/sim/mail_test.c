@@ -50,6 +50,27 @@ TEST(mail_post__delivers_in_the_window_of_arrival_only)
 	small_close(&s);
 }
 
+/* Written field by field, where it lies. */
+TEST(mail_room__is_where_the_frame_will_be)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct lane *lane = lane_at_start(&s);
+	uint64_t at_ps = lane->end_ps + 17, hops = lane->packet_hops;
+	struct weft_frame *frame = mail_room(lane, 5, at_ps, 99);
+
+	frame->in_port = 3;
+	frame->bytes = 1234;
+	CHECK_EQ(lane->packet_hops, hops + 1);
+	go_on(lane);
+	mail_collect(lane, 5);
+	REQUIRE(lane->mail.n == 1);
+	CHECK(mail_frame(lane, 0) == frame);
+	CHECK_EQ((uint32_t)frame->handle, 99);
+	CHECK_EQ(frame->bytes, 1234);
+	CHECK_EQ(mail_ps(lane, 0), at_ps);
+	small_close(&s);
+}
+
 /* T1s are run once in a step: all that comes in it is theirs then. */
 TEST(mail_post__gathers_a_step_for_t1s)
 {
