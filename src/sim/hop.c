@@ -54,10 +54,8 @@ static void send(struct lane *lane, struct switch_node *node, uint32_t port, uin
 		struct weft_frame *to = mail_room(lane, cable->node,
 			departure.ends_ps + lane->sim->lines[cable->line].delay_ps,
 			(uint32_t)departure.frame.handle);
-		uint64_t handle = to->handle;
 
-		*to = departure.frame; /* as it is: whole lines of the processor's, no fields */
-		to->handle = handle;
+		*to = departure.frame;
 		to->in_port = cable->port;
 		if (WEFT_UNLIKELY(lane->sim->is_lossless))
 			tell_pauses(lane, node, departure.starts_ps);

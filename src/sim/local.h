@@ -35,6 +35,8 @@ enum {
 	RING_MAX = 4096,
 	STEP_WINDOWS_MAX = 16,
 	POD_HOSTS = 256, /* that are taken through a step together: what a cache holds */
+	OUTGOING = 16,   /* frames that wait for the memory of their boxes; power of two */
+	OUTGOING_BOX = 8, /* of these for that of the box itself */
 	MAIL_NUMBER_BITS = 20,
 	DEPTH_MAX = 16,                        /* messages that a connection has under way */
 	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
@@ -194,6 +196,16 @@ struct switch_node {
 	bool any_down, any_gray;
 };
 
+/* A frame on its way into a box whose memory has been asked for. */
+struct outgoing {
+	struct weft_frame frame;
+	uint64_t handle;
+	struct post *post; /* NULL: nothing is here */
+	uint32_t node;
+	uint32_t reserved[3];
+};
+_Static_assert(sizeof(struct outgoing) == 64, "one line");
+
 struct batch { /* what comes to one node in one window, sorted */
 	uint64_t *sorted; /* ps into the window << 32 | port << 20 | number of its frame */
 	uint64_t *keys, *keys_spare;
@@ -224,6 +236,8 @@ struct lane {
 	struct batch ahead; /* of the one after it, gathered while memory was slow */
 	uint32_t ahead_of;  /* NONE: of none */
 	uint32_t frames_max;
+	struct outgoing outgoing[OUTGOING] WEFT_CACHE_ALIGNED; /* ring */
+	uint32_t next_outgoing;
 	uint32_t *visits; /* nodes to be run in this window, one kind at a time */
 
 	/* routes, as rivals see them */
@@ -429,11 +443,14 @@ uint32_t plan_lanes(const struct weft_sim_config *config);    /* threads that fi
 
 /*
  * Room for a frame that arrives at that node at at_ps, which is in a later window than this one.
- * The handle is set, from the packet's number; all other fields are the caller's to write: a frame
- * that is put together elsewhere, field by field, and copied at once waits for its own stores.
+ * The handle comes from the packet's number; all other fields are the caller's to write.  It stays
+ * there until OUTGOING others have come or mail_flush() is called.
  */
 struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number);
+/* The same at once; where frames are few. */
 void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame);
+/* All that was posted is in its box; before anybody looks for mail. */
+void mail_flush(struct lane *lane);
 /* Gathers and sorts what has come for a node in this window, unless that has been done. */
 void mail_collect(struct lane *lane, uint32_t node);
 /* For the node that is run next; its packets will be in the cache by then. */

@@ -11,6 +11,9 @@
  * T1s are further away than hosts: they are run once for all windows of a step, and what goes to
  * them is put down by steps.
  *
+ * Boxes of a window are spread over more memory than a cache holds, and who sends knows no sooner
+ * than now which one is next.  So frames wait in a short ring until their box is there.
+ *
  * Order is (time, port), the same for any number of threads: no port brings two frames at the same
  * instant.
  *
@@ -79,23 +82,46 @@ static inline struct weft_frame *room_in(struct post *post, uint32_t node, uint6
 	return to;
 }
 
-static inline struct weft_frame *put(struct post *post, uint32_t node,
+static inline void put(struct post *post, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle)
 {
 	struct weft_frame *to = room_in(post, node, handle);
 
 	*to = *frame;
 	to->handle = handle;
-	return to;
 }
 
 void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle)
 {
-	(void)put(&lane->mail_of[clock].posts[slot], node, frame, handle);
+	put(&lane->mail_of[clock].posts[slot], node, frame, handle);
 }
 
-struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number)
+/* Where the next frame for that node goes, if it goes into the chunk of the last one. */
+static void fetch_room(const struct post *post, uint32_t node)
+{
+	const struct box *b = &post->boxes[node];
+
+	/* The box of a node without mail is an old one: then this is a line too many. */
+	__builtin_prefetch(&post->chunks[b->last >> 3].frames[b->last & 7], 1);
+}
+
+static inline void settle(struct outgoing *out)
+{
+	if (WEFT_LIKELY(out->post != NULL))
+		put(out->post, out->node, &out->frame, out->handle);
+	out->post = NULL;
+}
+
+void mail_flush(struct lane *lane)
+{
+	for (uint32_t i = 0; i < OUTGOING; i++)
+		settle(&lane->outgoing[(lane->next_outgoing + i) % OUTGOING]);
+}
+
+/* The post for that time; the handle says when in its window or step, and which packet. */
+static inline struct post *post_at(
+	struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number, uint64_t *handle)
 {
 	const struct weft_sim *sim = lane->sim;
 	enum clock clock = mail_clock(sim, node);
@@ -111,18 +137,35 @@ struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, u
 	WEFT_ASSERT(windows < sim->rings[clock]);
 	uint64_t slot = box->slot + windows;
 
+	*handle = number | ahead << 32;
 	lane->packet_hops++;
-	return room_in(&box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]],
-		node, number | ahead << 32);
+	return &box->posts[slot < sim->rings[clock] ? slot : slot - sim->rings[clock]];
+}
+
+struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, uint32_t number)
+{
+	uint32_t at = lane->next_outgoing++ % OUTGOING;
+	struct outgoing *out = &lane->outgoing[at];
+	const struct outgoing *near = &lane->outgoing[(at + OUTGOING - OUTGOING_BOX) % OUTGOING];
+	uint64_t handle;
+	struct post *post = post_at(lane, node, at_ps, number, &handle);
+
+	__builtin_prefetch(&post->boxes[node], 1);
+	settle(out);
+	if (WEFT_LIKELY(near->post != NULL))
+		fetch_room(near->post, near->node);
+	out->post = post;
+	out->node = node;
+	out->handle = handle;
+	return &out->frame;
 }
 
 void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct weft_frame *frame)
 {
-	struct weft_frame *to = mail_room(lane, node, at_ps, (uint32_t)frame->handle);
-	uint64_t handle = to->handle;
+	uint64_t handle;
+	struct post *post = post_at(lane, node, at_ps, (uint32_t)frame->handle, &handle);
 
-	*to = *frame;
-	to->handle = handle;
+	put(post, node, frame, handle);
 }
 
 static void fetch_chunk(const struct post *post, uint32_t index)
@@ -275,6 +318,7 @@ void mail_time(struct lane *lane, uint64_t window, bool is_step)
 	const struct weft_sim *sim = lane->sim;
 	struct mailbox *windows = &lane->mail_of[CLOCK_WINDOW], *steps = &lane->mail_of[CLOCK_STEP];
 
+	mail_flush(lane);
 	lane->window = window;
 	lane->start_ps = windows->start_ps = window * sim->window_ps;
 	lane->end_ps = lane->start_ps + sim->clock_ps[is_step ? CLOCK_STEP : CLOCK_WINDOW];

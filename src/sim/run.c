@@ -44,6 +44,7 @@ static void run_visits(struct lane *lane, uint32_t n, run_fn *run, fetch_fn *fet
 			mail_ahead(lane, visits[i + 1]);
 		run(lane, visits[i]);
 	}
+	mail_flush(lane);
 }
 
 /* A host that is due, but not yet: its time comes in a later window of the step. */

@@ -50,24 +50,31 @@ TEST(mail_post__delivers_in_the_window_of_arrival_only)
 	small_close(&s);
 }
 
-/* Written field by field, where it lies. */
-TEST(mail_room__is_where_the_frame_will_be)
+/* As it was when the last word was written, not as it was when room was asked for. */
+TEST(mail_room__keeps_a_frame_until_its_box_is_near)
 {
 	struct small s = small_make(SMALL_FOUR);
 	struct lane *lane = lane_at_start(&s);
-	uint64_t at_ps = lane->end_ps + 17, hops = lane->packet_hops;
-	struct weft_frame *frame = mail_room(lane, 5, at_ps, 99);
+	uint64_t hops = lane->packet_hops;
 
-	frame->in_port = 3;
-	frame->bytes = 1234;
-	CHECK_EQ(lane->packet_hops, hops + 1);
+	for (uint32_t k = 0; k < 3 * OUTGOING; k++) {
+		struct weft_frame *frame = mail_room(lane, 5, lane->end_ps + k, k);
+
+		frame->in_port = 3;
+		frame->bytes = (uint16_t)(1000 + k);
+	}
+	CHECK_EQ(lane->packet_hops, hops + 3 * OUTGOING);
+	mail_flush(lane);
+	mail_flush(lane); /* nothing is there any more */
 	go_on(lane);
 	mail_collect(lane, 5);
-	REQUIRE(lane->mail.n == 1);
-	CHECK(mail_frame(lane, 0) == frame);
-	CHECK_EQ((uint32_t)frame->handle, 99);
-	CHECK_EQ(frame->bytes, 1234);
-	CHECK_EQ(mail_ps(lane, 0), at_ps);
+	REQUIRE(lane->mail.n == 3 * OUTGOING);
+	for (uint32_t k = 0; k < 3 * OUTGOING; k++) {
+		CHECK_EQ((uint32_t)mail_frame(lane, k)->handle, k);
+		CHECK_EQ(mail_frame(lane, k)->in_port, 3);
+		CHECK_EQ(mail_frame(lane, k)->bytes, 1000 + k);
+		CHECK_EQ(mail_ps(lane, k), lane->start_ps + k);
+	}
 	small_close(&s);
 }
 
