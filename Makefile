@@ -4,18 +4,24 @@ JOBS ?= $(shell nproc)
 CTEST_ARGS ?=
 PRESETS ?= dev asan fuzz
 SHELL := /bin/bash
+PREFIX ?= /usr/local
 
 # $(call build,PRESET[,--target X]): a compiler's words are shown only where it has something to say.
 build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
 	cmake --build build/$(1) -j$(JOBS) $(2) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }
 
-.PHONY: all packages test demo bench format clean
+.PHONY: all install packages test demo bench format clean
 
 all: packages
 	@mkdir -p build
 	@$(call build,release)
 	@ln -sfn release/weft build/weft
 	@ln -sfn release/lib build/lib
+
+# The libraries go to lib/weft, where `weft run` looks and no loader: the system's own stay.
+install: all
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)' >build/install.log || \
+	{ cat build/install.log; exit 1; }
 
 packages:
 	@.ci/packages

@@ -298,6 +298,7 @@ function(weft_tool name rooms)
 	target_include_directories(${name}_program PRIVATE ${CMAKE_SOURCE_DIR}/tools)
 	target_link_libraries(${name}_program PRIVATE ${rooms})
 	_weft_packages(${name}_program ${row_packages})
+	install(TARGETS ${name}_program RUNTIME DESTINATION bin)
 endfunction()
 
 # weft_library(NAME ROOM...)
@@ -316,6 +317,7 @@ function(weft_library name)
 		DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/archive.sh)
 	if(WEFT_PRESET MATCHES "^(dev|release)$")
 		add_custom_target(lib${name} ALL DEPENDS ${out})
+		install(FILES ${out} DESTINATION lib)
 	endif()
 	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})
 endfunction()
@@ -336,7 +338,9 @@ function(weft_shared file room map)
 	add_dependencies(${target} ${room})
 	set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX ""
 		OUTPUT_NAME ${file} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
-		LINK_DEPENDS ${CMAKE_SOURCE_DIR}/${map} BUILD_RPATH "\$ORIGIN")
+		LINK_DEPENDS ${CMAKE_SOURCE_DIR}/${map} BUILD_RPATH "\$ORIGIN"
+		INSTALL_RPATH "\$ORIGIN")
+	install(TARGETS ${target} LIBRARY DESTINATION lib/weft)
 	target_link_options(${target} PRIVATE -Wl,-soname,${file} -Wl,-z,nodelete
 		-Wl,--version-script=${CMAKE_SOURCE_DIR}/${map})
 	if(row_USES)
@@ -349,6 +353,24 @@ function(weft_shared file room map)
 		add_custom_command(TARGET ${target} POST_BUILD VERBATIM
 			COMMAND ${CMAKE_COMMAND} -E create_symlink ${file}
 				${CMAKE_BINARY_DIR}/lib/${alias})
+		install(FILES ${CMAKE_BINARY_DIR}/lib/${alias} DESTINATION lib/weft)
+	endforeach()
+endfunction()
+
+# weft_install(DESTINATION FILE...)
+# Files and folders that `make install` puts there besides programs and libraries, which go to bin
+# and lib/weft by themselves; X.pc.in becomes X.pc, with the version in it.
+function(weft_install destination)
+	foreach(file IN LISTS ARGN)
+		if(file MATCHES "\\.pc\\.in$")
+			get_filename_component(pc ${file} NAME_WLE)
+			configure_file(${file} ${CMAKE_BINARY_DIR}/${pc} @ONLY)
+			install(FILES ${CMAKE_BINARY_DIR}/${pc} DESTINATION ${destination})
+		elseif(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/${file})
+			install(DIRECTORY ${file} DESTINATION ${destination})
+		else()
+			install(FILES ${file} DESTINATION ${destination})
+		endif()
 	endforeach()
 endfunction()
 
