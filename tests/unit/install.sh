@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# install.sh CC: what `make install` puts into a DESTDIR, used as its users use it: programs are built
-# by pkg-config alone, and run on the installed libraries, not on those of the build.
+# install.sh CC: what `make install` puts into a DESTDIR, used as its users use it: programs are
+# built by pkg-config alone, and run on the installed libraries, not on those of the build.
 set -eu
 cc=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,16 +12,20 @@ if readelf -d "$build/lib/lib_mrc.so" | grep -q libasan; then
 fi
 dest=$(mktemp -d)
 trap 'rm -rf "$dest"' EXIT
-die() { echo "$*" && exit 1; }
+log=$dest/log
+die() { echo "$*"; cat "$log"; exit 1; }
 
-DESTDIR=$dest cmake --install "$build" --prefix /opt/weft >"$dest/log" 2>&1 || die "$(cat "$dest/log")"
+DESTDIR=$dest cmake --install "$build" --prefix /opt/weft >"$log" 2>&1 || die "does not install"
 tree=$dest/opt/weft
-[ -z "$(find "$dest" -path "$tree" -prune -o -type f ! -name log -print)" ] || die "files outside of the prefix"
+strays=$(find "$dest" -path "$tree" -prune -o -type f ! -name log -print)
+[ -z "$strays" ] || die "files outside of the prefix: $strays"
 
 # No loader looks there: the system's libraries of the same names stay what they are.
 [ ! -e "$tree/lib/libibverbs.so.1" ] || die "libibverbs.so.1 where the loader finds it"
 for library in "$tree"/lib/weft/*.so*; do
-	case $(readelf -d "$library" | grep RUNPATH) in *"$build"*) die "$library leads to the build" ;; esac
+	if readelf -d "$library" | grep RUNPATH | grep -q "$build"; then
+		die "$library leads to the build"
+	fi
 done
 
 cat >"$dest/mrc.c" <<'C'
@@ -55,10 +59,15 @@ done
 out=$("$tree/bin/weft" run -- "$dest/mrc")
 [ "$out" = "$tree/lib/weft/lib_mrc.so
 $tree/lib/weft/libibverbs.so.1" ] || die "weft run took $out"
-"$tree/bin/weft" fabric check "$tree/share/weft/examples/fabrics/lab8.yaml" >"$dest/log" 2>&1 || die "$(cat "$dest/log")"
+"$tree/bin/weft" fabric check "$tree/share/weft/examples/fabrics/lab8.yaml" >"$log" 2>&1 ||
+	die "the example is not a good one"
 
 # That it can fail: without the folder, the program does not find its library.
-if LD_LIBRARY_PATH='' "$dest/mrc" >"$dest/log" 2>&1; then die "lib_mrc.so is found without weft run"; fi
+if LD_LIBRARY_PATH='' "$dest/mrc" >"$log" 2>&1; then
+	die "lib_mrc.so is found without weft run"
+fi
 mv "$tree/lib/weft" "$tree/lib/elsewhere"
-if "$tree/bin/weft" run -- "$dest/mrc" >"$dest/log" 2>&1; then die "weft run needs no libraries"; fi
-grep -q "lib/weft" "$dest/log" || die "weft run does not say where it looked: $(cat "$dest/log")"
+if "$tree/bin/weft" run -- "$dest/mrc" >"$log" 2>&1; then
+	die "weft run needs no libraries"
+fi
+grep -q "lib/weft" "$log" || die "weft run does not say where it looked"
