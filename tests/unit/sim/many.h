@@ -7,7 +7,7 @@
  */
 #include "small.h"
 
-enum { MANY_MAX = 4, MANY_LETTER_BYTES = 1 << 22 };
+enum { MANY_MAX = 8, MANY_LETTER_BYTES = 1 << 22 };
 
 struct hub;
 struct seat {
@@ -102,6 +102,7 @@ struct outcome {
 	struct weft_sim_plane planes[8];
 	struct weft_path_info path;
 	bool has_path;
+	uint64_t paths, states[8][WEFT_SIM_PATH_STATES];
 	struct weft_sim_totals totals;
 	struct weft_counters counters;
 	struct weft_hist messages;
@@ -117,6 +118,7 @@ static inline void outcome_look(struct outcome *o, struct small *s)
 		weft_sim_queues(s->sim, i, o->tiers[i]);
 		weft_sim_plane(s->sim, i, &o->planes[i]);
 	}
+	o->paths = weft_sim_paths(s->sim, o->states);
 	o->has_path = s->n && weft_sim_flow_path(s->sim, s->n - 1, 1, &o->path);
 	for (uint32_t host = 0; host < o->hosts; host += 2)
 		o->group_bytes += weft_sim_host_counters(s->sim, host)->rx_data_bytes;

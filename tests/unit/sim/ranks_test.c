@@ -11,6 +11,20 @@ static struct small permutation(void)
 	return s;
 }
 
+/* Eight T0s, and fewer T1s than ranks may be; one of these loses power. */
+static struct small eight(void)
+{
+	struct small s = small_make(
+		"name: eight\nplanes: 2\nt0s: 8\nt1s: 4\nhosts: 16\n"
+		"host_links: {speed: 100Gb/s, delay: 100ns}\n"
+		"core_links: {speed: 100Gb/s, delay: 500ns}\n");
+
+	small_permute(&s, 200000);
+	s.faults[s.n_faults++] = (struct weft_sim_fault){ UINT64_C(4000000), WEFT_SIM_NODE_DOWN,
+		weft_topo_t1(s.topo, 1, 2), 0 };
+	return s;
+}
+
 /* Twelve to one, twelve more, a T1 that loses power and a host's port that comes back. */
 static struct small rough(void)
 {
@@ -120,35 +134,44 @@ static void compare(const struct outcome *got, const struct outcome *want)
 	CHECK_MEM(got->digests, want->digests, want->hosts * sizeof(want->digests[0]));
 	CHECK_MEM(got->tiers, want->tiers, want->n_planes * sizeof(want->tiers[0]));
 	CHECK_MEM(got->planes, want->planes, want->n_planes * sizeof(want->planes[0]));
+	CHECK_EQ(got->paths, want->paths);
+	CHECK_MEM(got->states, want->states, sizeof(want->states));
 	CHECK_EQ(got->has_path, want->has_path);
 	CHECK_EQ(got->path.ev, want->path.ev);
 	CHECK_EQ(got->path.sent, want->path.sent);
 	CHECK_EQ(got->group_bytes, want->group_bytes);
 }
 
-static void by_all(struct small (*make)(void), uint64_t look_ps, struct outcome *one)
+static void by_ranks(const struct outcome *one, uint32_t ranks, uint32_t threads)
 {
-	static const struct {
-		uint32_t ranks, threads;
-	} rows[] = { { 2, 1 }, { 4, 1 }, { 3, 1 }, { 2, 2 } };
 	static struct outcome many[MANY_MAX];
+	void *args[MANY_MAX];
 
+	for (uint32_t rank = 0; rank < ranks; rank++) {
+		many[rank] = (struct outcome){
+			.make = one->make, .threads = threads, .look_ps = one->look_ps
+		};
+		args[rank] = &many[rank];
+	}
+	hub_run(ranks, 0, outcome_by_rank, args);
+	for (uint32_t rank = 0; rank < ranks; rank++)
+		compare(&many[rank], one);
+}
+
+static void by_one(struct small (*make)(void), uint64_t look_ps, struct outcome *one)
+{
 	*one = (struct outcome){ .make = make, .threads = 1, .look_ps = look_ps };
 	outcome_find(one, NULL);
 	CHECK_EQ(one->totals.flows_done, one->n);
-	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
-		void *args[MANY_MAX];
+}
 
-		for (uint32_t rank = 0; rank < rows[i].ranks; rank++) {
-			many[rank] = (struct outcome){
-				.make = make, .threads = rows[i].threads, .look_ps = look_ps
-			};
-			args[rank] = &many[rank];
-		}
-		hub_run(rows[i].ranks, 0, outcome_by_rank, args);
-		for (uint32_t rank = 0; rank < rows[i].ranks; rank++)
-			compare(&many[rank], one);
-	}
+static void by_all(struct small (*make)(void), uint64_t look_ps, struct outcome *one)
+{
+	by_one(make, look_ps, one);
+	by_ranks(one, 2, 1);
+	by_ranks(one, 4, 1);
+	by_ranks(one, 3, 1);
+	by_ranks(one, 2, 2);
 }
 
 static struct outcome one;
@@ -157,6 +180,17 @@ TEST(weft_sim_run__is_the_same_by_ranks_in_a_permutation)
 {
 	by_all(permutation, 10000000, &one);
 	CHECK(one.has_path && one.path.sent > 0 && one.group_bytes > 0);
+	CHECK(one.paths > 0);
+}
+
+/* As many ranks as there are T0s; some have no T1. */
+TEST(weft_sim_run__is_the_same_by_eight_ranks)
+{
+	by_one(eight, 20000000, &one);
+	CHECK(one.paths > one.states[0][0] + one.states[1][0]); /* some of them are bad */
+	by_ranks(&one, 8, 1);
+	by_ranks(&one, 5, 1);
+	by_ranks(&one, 8, 2);
 }
 
 TEST(weft_sim_run__is_the_same_by_ranks_where_much_goes_wrong)
