@@ -105,7 +105,9 @@ enum weft_dev_event_kind {
 	WEFT_DEV_PORT_ACTIVE,  /* first plane up: the device can talk again */
 	WEFT_DEV_PORT_DOWN,    /* last plane down */
 	WEFT_DEV_QP_FATAL,     /* user: the QP's.  Retry budget spent, CQ gone */
-	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key, bounds or agreement */
+	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key or bounds */
+	WEFT_DEV_QP_REQUEST,   /* user: the QP's.  Peer asked for what cannot be: an invalid request */
+	WEFT_DEV_SQ_DRAINED,   /* user: the QP's.  In SQD, and nothing is under way any more */
 	WEFT_DEV_QP_LAST_WQE,  /* user: the QP's.  On an SRQ, in error, takes no more receives */
 	WEFT_DEV_CQ_ERROR,     /* user: the CQ's.  Overrun */
 	WEFT_DEV_SRQ_LIMIT,    /* user: the SRQ's */
@@ -140,12 +142,15 @@ enum { /* bit values of verbs */
 	WEFT_DEV_REMOTE_READ = 4,
 	WEFT_DEV_REMOTE_ATOMIC = 8,
 };
+struct weft_dev_sge;
 /* iova: the address by which peers and SGEs name the first byte.  EFAULT: some of it is not
  * mapped, cannot be read, or (with LOCAL_WRITE) not written.  EINVAL: remote write or atomic
  * without local write. */
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
 	uint32_t access, struct weft_dev_mr **mr);
 int weft_dev_mr_close(struct weft_dev_mr *mr);
+/* Where an SGE leads.  NULL: no such key in the domain, out of bounds, or access missing. */
+void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
 
 /* ---- completions ---- */
@@ -278,6 +283,7 @@ enum weft_dev_qp_mask { /* which fields of the attributes count */
 	WEFT_DEV_SET_RNR_TIMER = 1 << 10,
 	WEFT_DEV_SET_RD_TX = 1 << 11,
 	WEFT_DEV_SET_RD_RX = 1 << 12,
+	WEFT_DEV_SET_NOTIFY = 1 << 14,
 	WEFT_DEV_SET_MTU = 1 << 13,      /* kept and reported; packets are the fabric's size */
 	/* MRC's own; all have defaults */
 	WEFT_DEV_SET_LINEAR = 1 << 16,
@@ -299,6 +305,8 @@ struct weft_dev_qp_attr {
 	uint8_t rnr_timer; /* 0..31, verbs' code */
 	uint8_t rd_tx, rd_rx; /* reads and atomics in flight, <= max_rd_atomic */
 	uint8_t mtu;       /* verbs' code */
+	bool notify;       /* SQ_DRAINED is to be told, from the next move to SQD on */
+	bool draining;     /* reported: SQD, and something is under way */
 	uint32_t access, qkey, peer_qpn, psn_rx, psn_tx;
 	uint8_t gid[16];
 	/* MRC */

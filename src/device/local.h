@@ -115,6 +115,7 @@ struct weft_dev {
 	uint64_t datagrams_too_long; /* lost: longer than their receive */
 	struct weft_dev_qp *qps[SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
+	uint32_t n_draining;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
 	uint64_t next_id;
 	struct weft_dev_cq *cqs;       /* all of them, linked */
@@ -202,7 +203,7 @@ struct weft_dev_qp {
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
 	uint32_t tries, peer_eq_number, peer_rd_atomic;
 	struct weft_dev_qp *next_greeting, *next_backlog;
-	bool in_greeting, in_backlog;
+	bool in_greeting, in_backlog, draining;
 	/* queues: head <= fed <= tail, all run freely */
 	struct work *sq;
 	struct recv *rq;

@@ -184,3 +184,14 @@ uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge,
 		return NULL;
 	return mr->base + (sge->addr - mr->iova);
 }
+
+void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access)
+{
+	if (device_is_dead(pd->dev))
+		return NULL;
+	pthread_mutex_lock(&pd->dev->lock);
+	void *at = mr_memory(pd, sge, access);
+
+	pthread_mutex_unlock(&pd->dev->lock);
+	return at;
+}

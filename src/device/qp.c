@@ -336,6 +336,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 		cq_forget_qp(qp->init.cq_tx, qp->number);
 		cq_forget_qp(qp->init.cq_rx, qp->number);
 		dev->qps[qp->number & (SLOTS - 1)] = NULL;
+		dev->n_draining -= qp->draining;
 		dev->n_qps--;
 		qp->pd->users--;
 		qp->init.cq_tx->users--;
@@ -444,6 +445,10 @@ static int move(struct weft_dev_qp *qp, uint8_t to)
 	if (rc)
 		return rc;
 	qp->attr.state = to;
+	if (to == WEFT_DEV_SQD && !qp->draining) {
+		qp->draining = true;
+		qp->dev->n_draining++;
+	}
 	queue_feed(qp);
 	return 0;
 }
@@ -467,6 +472,7 @@ static bool take_attr(struct weft_dev_qp_attr *own, const struct weft_dev_qp_att
 	TAKE(WEFT_DEV_SET_RD_TX, rd_tx);
 	TAKE(WEFT_DEV_SET_RD_RX, rd_rx);
 	TAKE(WEFT_DEV_SET_MTU, mtu);
+	TAKE(WEFT_DEV_SET_NOTIFY, notify);
 	TAKE(WEFT_DEV_SET_LINEAR, linear);
 	own->doubles |= (mask & WEFT_DEV_SET_LINEAR) != 0;
 	TAKE(WEFT_DEV_SET_PATHS, paths);
@@ -557,8 +563,10 @@ void weft_dev_qp_query(
 
 	if (!is_dead)
 		pthread_mutex_lock(&qp->dev->lock);
-	if (attr)
+	if (attr) {
 		*attr = qp->attr;
+		attr->draining = qp->draining && qp->attr.state == WEFT_DEV_SQD;
+	}
 	if (init)
 		*init = qp->init;
 	if (!is_dead)

@@ -46,11 +46,16 @@ static bool is_told(const struct weft_dev_qp *qp, uint32_t why)
 
 static void take_failure(struct weft_dev_qp *qp, uint32_t why)
 {
-	bool is_fatal = why == WEFT_CQ_OVERRUN || why == WEFT_RETRY_EXCEEDED;
+	uint32_t kind = WEFT_DEV_QP_ACCESS;
+	struct weft_qp_info info;
 
+	weft_qp_info(qp->eq, &info);
+	if (why == WEFT_CQ_OVERRUN || why == WEFT_RETRY_EXCEEDED)
+		kind = WEFT_DEV_QP_FATAL;
+	else if (info.nak == WEFT_AETH_NAK_INVALID_REQUEST)
+		kind = WEFT_DEV_QP_REQUEST;
 	if (why != WEFT_FLUSHED && is_told(qp, why))
-		event_put(qp->dev, is_fatal ? WEFT_DEV_QP_FATAL : WEFT_DEV_QP_ACCESS,
-			qp->event_number);
+		event_put(qp->dev, kind, qp->event_number);
 	if (qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
 }
@@ -105,6 +110,39 @@ static void look_at_limits(struct weft_dev *dev)
 		}
 }
 
+/*
+ * In SQD nothing is given to the engine, so that what it has runs out.  Works without a completion
+ * of their own are done when the engine has none; those with one, when it has been taken.
+ */
+static bool is_drained(const struct weft_dev_qp *qp)
+{
+	struct weft_qp_info info;
+
+	weft_qp_info(qp->eq, &info);
+	for (uint64_t i = qp->sq_head; i != qp->sq_fed; i++)
+		if (qp->sq[i & qp->sq_mask].flags & WEFT_DEV_SIGNALED)
+			return false;
+	return !info.sq_used;
+}
+
+static void look_at_draining(struct weft_dev *dev)
+{
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		struct weft_dev_qp *qp = dev->qps[i];
+
+		if (!qp || !qp->draining)
+			continue;
+		bool drains = qp->attr.state == WEFT_DEV_SQD && qp->eq;
+
+		if (drains && !is_drained(qp))
+			continue;
+		qp->draining = false;
+		dev->n_draining--;
+		if (drains && qp->attr.notify)
+			event_put(dev, WEFT_DEV_SQ_DRAINED, qp->event_number);
+	}
+}
+
 /* Completions that found no room: their queue pairs cannot report any more. */
 static void fail_overrun(struct weft_dev *dev)
 {
@@ -137,6 +175,8 @@ bool run_once(struct weft_dev *dev)
 		fail_overrun(dev);
 	if (dev->srqs)
 		look_at_limits(dev);
+	if (WEFT_UNLIKELY(dev->n_draining))
+		look_at_draining(dev);
 	/* One round: those for which there is still no room put themselves back. */
 	struct weft_dev_qp *qp = dev->backlog, *next;
 

@@ -30,6 +30,7 @@ static bool translate(const struct weft_dev_event *from, struct mrc_async_event 
 		return true;
 	case WEFT_DEV_QP_FATAL:
 	case WEFT_DEV_QP_ACCESS:
+	case WEFT_DEV_QP_REQUEST: /* MRC's API has one word for both */
 		to->event_type = from->kind == WEFT_DEV_QP_FATAL ? IBV_EVENT_QP_FATAL
 								 : IBV_EVENT_QP_ACCESS_ERR;
 		to->element.qp = from->user;

@@ -90,7 +90,8 @@ int attr_query_device_ex(struct ibv_context *ibv, const struct ibv_query_device_
 {
 	struct ibv_device_attr_ex own = { .completion_timestamp_mask = UINT64_MAX,
 		.hca_core_clock = 1000000, /* kHz: our clock counts nanoseconds */
-		.phys_port_cnt_ex = 1 };
+		.phys_port_cnt_ex = 1,
+		.max_dm_size = DM_BYTES_MAX };
 
 	if (bytes < sizeof(own.orig_attr) || (input && input->comp_mask))
 		return EINVAL;

@@ -98,6 +98,7 @@ static void fill_operations(struct verbs_context *v)
 	v->create_cq_ex = cq_create_ex;
 	v->create_qp_ex = qp_create_ex;
 	v->create_srq_ex = srq_create_ex;
+	domain_fill(v);
 	v->context.ops.poll_cq = cq_poll;
 	v->context.ops.req_notify_cq = cq_arm;
 	v->context.ops.post_send = post_send;
@@ -188,6 +189,8 @@ static const struct {
 	{ WEFT_DEV_PORT_DOWN, IBV_EVENT_PORT_ERR },
 	{ WEFT_DEV_QP_FATAL, IBV_EVENT_QP_FATAL },
 	{ WEFT_DEV_QP_ACCESS, IBV_EVENT_QP_ACCESS_ERR },
+	{ WEFT_DEV_QP_REQUEST, IBV_EVENT_QP_REQ_ERR },
+	{ WEFT_DEV_SQ_DRAINED, IBV_EVENT_SQ_DRAINED },
 	{ WEFT_DEV_QP_LAST_WQE, IBV_EVENT_QP_LAST_WQE_REACHED },
 	{ WEFT_DEV_CQ_ERROR, IBV_EVENT_CQ_ERR },
 	{ WEFT_DEV_SRQ_LIMIT, IBV_EVENT_SRQ_LIMIT_REACHED },

@@ -35,14 +35,30 @@ struct context {
 	bool strict;
 };
 
+struct td {
+	struct ibv_td ibv;
+	uint32_t users; /* parent domains; atomic */
+};
+
 struct pd {
 	struct ibv_pd ibv;
-	struct weft_dev_pd *dev;
+	struct weft_dev_pd *dev; /* of a parent domain: its parent's */
+	struct pd *parent;       /* or NULL */
+	struct td *td;           /* or NULL */
+	uint32_t users;          /* parent domains made of it; atomic */
+};
+
+struct dm {
+	struct ibv_dm ibv;
+	uint8_t *memory;
+	size_t bytes;
+	uint32_t users; /* registrations; atomic */
 };
 
 struct mr {
 	struct ibv_mr ibv;
 	struct weft_dev_mr *dev;
+	struct dm *dm; /* NULL: the program's own memory */
 };
 
 struct ah {
@@ -122,6 +138,13 @@ int attr_query_port(
 int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values);
 /* Verbs' code words for a rate: width and speed, whose product comes nearest. */
 void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
+
+/* ---- domain.c: thread domains, parent domains, advice, device memory ---- */
+
+#define DM_BYTES_MAX (16u << 20)
+void domain_fill(struct verbs_context *v);
+/* EBUSY: parent domains are made of it.  0 and *done: it was one, and is gone. */
+int domain_close(struct pd *pd, bool *done);
 
 /* ---- cq.c ---- */
 

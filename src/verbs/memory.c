@@ -39,8 +39,12 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct pd *pd = (struct pd *)ibv;
-	int error = weft_dev_pd_close(pd->dev);
+	bool done;
+	int error = domain_close(pd, &done);
 
+	if (error || done)
+		return error;
+	error = weft_dev_pd_close(pd->dev);
 	if (!error)
 		free(pd);
 	return error;
@@ -94,8 +98,11 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	struct mr *mr = (struct mr *)ibv;
 	int error = weft_dev_mr_close(mr->dev);
 
-	if (!error)
-		free(mr);
+	if (error)
+		return error;
+	if (mr->dm)
+		__atomic_sub_fetch(&mr->dm->users, 1, __ATOMIC_RELEASE);
+	free(mr);
 	return error;
 }
 

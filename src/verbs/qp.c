@@ -173,6 +173,7 @@ static const struct {
 	{ IBV_QP_MAX_QP_RD_ATOMIC, WEFT_DEV_SET_RD_TX },
 	{ IBV_QP_MAX_DEST_RD_ATOMIC, WEFT_DEV_SET_RD_RX },
 	{ IBV_QP_PATH_MTU, WEFT_DEV_SET_MTU },
+	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, WEFT_DEV_SET_NOTIFY },
 };
 
 static int check_modify(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
@@ -207,6 +208,7 @@ static struct weft_dev_qp_attr to_device(
 		.rd_tx = (uint8_t)WEFT_MIN(attr->max_rd_atomic, rd_max),
 		.rd_rx = (uint8_t)WEFT_MIN(attr->max_dest_rd_atomic, rd_max),
 		.mtu = (uint8_t)attr->path_mtu,
+		.notify = attr->en_sqd_async_notify,
 		.access = attr->qp_access_flags & 15,
 		.qkey = attr->qkey,
 		.peer_qpn = attr->dest_qp_num,
@@ -272,6 +274,8 @@ int ibv_query_qp(
 	ibv->state = (enum ibv_qp_state)now.state;
 	*attr = qp->attr;
 	attr->qp_state = attr->cur_qp_state = ibv->state;
+	attr->en_sqd_async_notify = now.notify;
+	attr->sq_draining = now.draining;
 	attr->path_mig_state = IBV_MIG_MIGRATED;
 	attr->qkey = now.qkey;
 	attr->rq_psn = now.psn_rx;

@@ -3,7 +3,7 @@
  * refuse - what libibverbs exports and a device of ours does not have, with the answer that a
  * provider without it gives; and a few names that have nothing to do here.
  *
- * Multicast, import of another process's objects, device memory, enhanced connection options and
+ * Multicast, import of another process's objects, enhanced connection options and
  * GPU memory by DMA-BUF.  Programs ask, are told EOPNOTSUPP and go on without.
  */
 #include "local.h"

@@ -163,7 +163,9 @@ static void refused(const struct refusal *r)
 	post(&link, IBV_WR_SEND, 2, 8); /* for which there is no receive */
 	want(&link, "refused", 1, r->status);
 	want_flushed(&link, 2, 2);
-	check("the server's event", order(&link, ORDER_EVENT), IBV_EVENT_QP_ACCESS_ERR);
+	check("the server's event", order(&link, ORDER_EVENT),
+		r->status == IBV_WC_REM_INV_REQ_ERR ? IBV_EVENT_QP_REQ_ERR
+						    : IBV_EVENT_QP_ACCESS_ERR);
 	check("the server's state", order(&link, ORDER_STATE), IBV_QPS_ERR);
 	check("the server's memory", order(&link, ORDER_SUM), 0);
 	link_free(&link);
@@ -274,17 +276,19 @@ static void case_rnr(void)
 
 static void case_states(void)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
 	char renew = ORDER_RENEW;
 	struct link link;
 	struct ibv_wc wc;
 	struct end end;
 
 	link_open(&link, (struct ask){ .rnr_retry = 7, .recvs = 1 });
-	check("to SQD", ibv_modify_qp(link.qp, &attr, IBV_QP_STATE), 0);
+	check("to SQD", ibv_modify_qp(link.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+		0);
 	post(&link, IBV_WR_SEND, 1, 8); /* waits */
 	usleep(30000);
 	check("SQD sends nothing", ibv_poll_cq(link.cq, 1, &wc), 0);
+	check("drained", link_event(&link), IBV_EVENT_SQ_DRAINED);
 	attr.qp_state = IBV_QPS_RTS;
 	check("back to RTS", ibv_modify_qp(link.qp, &attr, IBV_QP_STATE), 0);
 	want(&link, "sent now", 1, IBV_WC_SUCCESS);

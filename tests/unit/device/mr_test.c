@@ -153,7 +153,8 @@ TEST(weft_dev_mr_open__lets_peers_do_what_its_access_says)
 		if (i % 4) {
 			CHECK(!memcmp(s[1]->memory, secret, 8));
 			CHECK(memcmp(s[0]->memory, secret, 8));
-			CHECK(got_event(s[1], WEFT_DEV_QP_ACCESS));
+			CHECK(got_event(s[1],
+				i % 4 == 1 ? WEFT_DEV_QP_ACCESS : WEFT_DEV_QP_REQUEST));
 			CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_WR_FLUSH_ERR);
 		}
 		CHECK_EQ(weft_dev_mr_close(mr), 0);
@@ -216,4 +217,18 @@ TEST(weft_dev_post_send__of_nothing_needs_no_key)
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	}
 	pair_close(s);
+}
+
+TEST(weft_dev_mr_find__leads_where_a_key_does)
+{
+	struct side *s = side_open();
+	struct weft_dev_sge sge = side_sge(s, 64, 100);
+
+	CHECK(weft_dev_mr_find(s->pd, &sge, WEFT_DEV_LOCAL_WRITE) == s->memory + 64);
+	sge.addr = (uintptr_t)s->memory + SIDE_BYTES - 99;
+	CHECK(!weft_dev_mr_find(s->pd, &sge, 0));
+	sge = side_sge(s, 0, 1);
+	sge.lkey ^= 1u << 20;
+	CHECK(!weft_dev_mr_find(s->pd, &sge, 0));
+	side_close(s);
 }
