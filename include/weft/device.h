@@ -106,7 +106,7 @@ enum weft_dev_event_kind {
 	WEFT_DEV_PORT_DOWN,    /* last plane down */
 	WEFT_DEV_QP_FATAL,     /* user: the QP's.  Retry budget spent, CQ gone */
 	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key or bounds */
-	WEFT_DEV_QP_REQUEST,   /* user: the QP's.  Peer asked for what cannot be: an invalid request */
+	WEFT_DEV_QP_REQUEST,   /* user: the QP's.  Peer asked for what cannot be */
 	WEFT_DEV_SQ_DRAINED,   /* user: the QP's.  In SQD, and nothing is under way any more */
 	WEFT_DEV_QP_LAST_WQE,  /* user: the QP's.  On an SRQ, in error, takes no more receives */
 	WEFT_DEV_CQ_ERROR,     /* user: the CQ's.  Overrun */

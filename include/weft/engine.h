@@ -374,7 +374,7 @@ struct weft_qp_info {
 	uint32_t qpn, peer, peer_qpn, pathset;
 	enum weft_qp_state state;
 	enum weft_status status;  /* why ERROR */
-	uint8_t nak;              /* ERROR: the syndrome that the peer was told; or 0 */
+	uint8_t refused;          /* ERROR: for which syndrome we refused the peer; or 0 */
 	uint32_t psn_next, psn_unacked, psn_cack; /* to send; oldest unacked; received up to */
 	uint32_t inflight_bytes, mpr_tx_psns, sq_used, rq_used;
 	uint32_t rtt_ns, rtt_min_ns, reorder_ns, timeouts_in_row;

@@ -52,7 +52,7 @@ static void take_failure(struct weft_dev_qp *qp, uint32_t why)
 	weft_qp_info(qp->eq, &info);
 	if (why == WEFT_CQ_OVERRUN || why == WEFT_RETRY_EXCEEDED)
 		kind = WEFT_DEV_QP_FATAL;
-	else if (info.nak == WEFT_AETH_NAK_INVALID_REQUEST)
+	else if (info.refused == WEFT_AETH_NAK_INVALID_REQUEST)
 		kind = WEFT_DEV_QP_REQUEST;
 	if (why != WEFT_FLUSHED && is_told(qp, why))
 		event_put(qp->dev, kind, qp->event_number);

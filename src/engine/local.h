@@ -187,6 +187,7 @@ struct weft_qp {
 	uint8_t status;         /* enum weft_status: why ERROR */
 	uint8_t deny;           /* WEFT_ACCESS_*: what regions' rights do not help with */
 	uint8_t nak;            /* ERROR: what the peer was told, for whoever did not hear; or 0 */
+	uint8_t refused;        /* ERROR: likewise, also where a reply said it */
 	uint8_t spurious_shift; /* reorder_ns is doubled this often */
 	bool probe_out, in_use;
 	const struct weft_cc_ops *cc;

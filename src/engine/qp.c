@@ -347,7 +347,7 @@ void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info)
 		.pathset = qp->set,
 		.state = qp->state,
 		.status = qp->status,
-		.nak = qp->nak,
+		.refused = qp->refused,
 		.psn_next = qp->psn_next,
 		.psn_unacked = qp->psn_unack,
 		.psn_cack = qp->rx_cack,

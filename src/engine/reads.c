@@ -181,8 +181,10 @@ static void settle(struct ext *ext)
 		replies->sq[replies->sq_tail++ & ep->sq_mask] = reply;
 		qp_make_ready(replies);
 		loss_on_post(replies);
-		if (reply.kind == WORK_REFUSED)
+		if (reply.kind == WORK_REFUSED) {
 			qp_fail_slot(ext->qp, WEFT_LOCAL_PROTOCOL);
+			ext->qp->refused = (uint8_t)reply.rkey;
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ void respond_refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, ui
 	drop_count(qp->ep, why);
 	ack_out_ack(qp, syndrome, port);
 	qp_fail(qp, status);
-	qp->nak = syndrome;
+	qp->nak = qp->refused = syndrome;
 }
 
 static bool length_fits(const struct weft_pkt *pkt, uint32_t mtu)

@@ -163,7 +163,7 @@ static void refuse_from(struct weft_qp *qp, const struct parked_imm *end, uint8_
 {
 	qp->rx_msn -= (uint16_t)(qp->rx_msn - end->msn);
 	ack_out_ack(qp, syndrome, port);
-	qp->nak = syndrome;
+	qp->nak = qp->refused = syndrome;
 }
 
 void respond_deliver(struct weft_qp *qp, uint8_t port)

@@ -8,8 +8,8 @@
  * is its protection domain under another name; allocators of the program's are refused, because the
  * memory that they would give is the device's business.
  *
- * Device memory of a card is memory that no host can see.  Here host memory stands in: it behaves as
- * the interface says and is no faster than any other.
+ * Device memory of a card is memory that no host can see.  Here host memory stands in: it behaves
+ * as the interface says and is no faster than any other.
  */
 #include "local.h"
 

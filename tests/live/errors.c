@@ -278,6 +278,7 @@ static void case_states(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
 	char renew = ORDER_RENEW;
+	struct ibv_async_event event = { 0 };
 	struct link link;
 	struct ibv_wc wc;
 	struct end end;
@@ -288,7 +289,10 @@ static void case_states(void)
 	post(&link, IBV_WR_SEND, 1, 8); /* waits */
 	usleep(30000);
 	check("SQD sends nothing", ibv_poll_cq(link.cq, 1, &wc), 0);
-	check("drained", link_event(&link), IBV_EVENT_SQ_DRAINED);
+	check("an event", rig_event(&rig, &event, 20000), 0);
+	check("drained", event.event_type, IBV_EVENT_SQ_DRAINED);
+	check("of it", event.element.qp == link.qp, true);
+	ibv_ack_async_event(&event);
 	attr.qp_state = IBV_QPS_RTS;
 	check("back to RTS", ibv_modify_qp(link.qp, &attr, IBV_QP_STATE), 0);
 	want(&link, "sent now", 1, IBV_WC_SUCCESS);
