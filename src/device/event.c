@@ -104,6 +104,15 @@ void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number)
 
 static int get(struct weft_dev *dev, int fd, struct weft_dev_event *event)
 {
+	if (device_is_dead(dev))
+		return ENODEV;
+	/* Who has no queue pair wants to hear of planes all the same. */
+	pthread_mutex_lock(&dev->lock);
+	int error = run_start(dev);
+
+	pthread_mutex_unlock(&dev->lock);
+	if (error)
+		return error;
 	for (;;) {
 		struct record record;
 		int rc;

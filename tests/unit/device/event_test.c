@@ -72,3 +72,22 @@ TEST(weft_dev_listener_get__has_its_owners_events_and_ports)
 	CHECK_EQ(weft_dev_qp_close(owned), 0);
 	side_close(s);
 }
+
+/* As ibv_asyncwatch does: the device opened, and nothing else. */
+TEST(weft_dev_event_get__hears_of_planes_without_a_queue_pair)
+{
+	struct weft_dev *dev = pair_device();
+	struct weft_dev_event event = { 0 };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+
+	REQUIRE(dev && !fcntl(weft_dev_event_fd(dev), F_SETFL, O_NONBLOCK));
+	CHECK_EQ(weft_dev_event_get(dev, &event), EAGAIN);
+	weft_clock_sleep(10000000); /* all planes have been seen up */
+	shell("ip link set lo down");
+	while (event.kind != WEFT_DEV_PORT_DOWN && weft_clock_now(NULL) < limit_ns)
+		if (weft_dev_event_get(dev, &event))
+			weft_clock_sleep(100000);
+	CHECK_EQ(event.kind, WEFT_DEV_PORT_DOWN);
+	shell("ip link set lo up");
+	CHECK_EQ(weft_dev_close(dev), 0);
+}
