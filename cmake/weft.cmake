@@ -20,7 +20,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 endif()
 set(WEFT_FLAGS ${WEFT_MARCH} -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
 # These may ask the C library for more than C11.
-set(WEFT_GNU_ROOMS ranks device lab nccl net ocp paths play rdmacm shm switchd verbs xdp sim)
+set(WEFT_GNU_ROOMS ranks device lab nccl net ocp paths play raw rdmacm rsock shm switchd
+	verbs xdp sim)
 get_filename_component(WEFT_PRESET ${CMAKE_BINARY_DIR} NAME)
 
 # One line of rooms.txt: kind and fields, separated by bars.
@@ -322,20 +323,25 @@ function(weft_library name)
 	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})
 endfunction()
 
-# weft_shared(FILE ROOM MAP [USES FILE...] [ALIAS NAME...])
+# weft_shared(FILE ROOM MAP [ALSO ROOM...] [USES FILE...] [ALIAS NAME...])
 # build/PRESET/lib/FILE, a shared library with somebody else's ABI: the room ROOM with all that it
 # may use; with USES its own objects only, the rest comes from shared libraries named before.  MAP
 # is its version script: what is not named there does not exist outside.  It is never unmapped
-# (-z nodelete): threads of ours run in it when a program closes its plugins.  ALIAS: more names.
+# (-z nodelete): threads of ours run in it when a program closes its plugins.  ALSO: rooms whose
+# objects are in it as well.  ALIAS: more names.
 function(weft_shared file room map)
 	_weft_is_left_out(${room} left_out)
 	if(WEFT_LIBFUZZER OR left_out)
 		return()
 	endif()
-	cmake_parse_arguments(row "" "" "USES;ALIAS" ${ARGN})
+	cmake_parse_arguments(row "" "" "ALSO;USES;ALIAS" ${ARGN})
 	set(target shared_${file})
 	add_library(${target} SHARED $<TARGET_OBJECTS:${room}>)
 	add_dependencies(${target} ${room})
+	foreach(also IN LISTS row_ALSO)
+		target_sources(${target} PRIVATE $<TARGET_OBJECTS:${also}>)
+		add_dependencies(${target} ${also})
+	endforeach()
 	set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C PREFIX "" SUFFIX ""
 		OUTPUT_NAME ${file} NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
 		LINK_DEPENDS ${CMAKE_SOURCE_DIR}/${map} BUILD_RPATH "\$ORIGIN"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * refuse - what librdmacm exports and is not served: multicast, enhanced connection options, and
- * rsockets, whose names exist so that programs which are linked with them load.
+ * refuse - what librdmacm exports and is not served: multicast and enhanced connection
+ * options.
  *
  * Options of an id (type of service, reuse of addresses, the ack timeout) are hints about hardware;
  * they are taken and have no effect.
@@ -50,37 +50,3 @@ int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 	(void)id, (void)ece;
 	return fail(EOPNOTSUPP);
 }
-
-#define RSOCKET(name) \
-	long name(void); \
-	long name(void) \
-	{ \
-		return fail(EOPNOTSUPP); \
-	}
-RSOCKET(raccept)
-RSOCKET(rbind)
-RSOCKET(rclose)
-RSOCKET(rconnect)
-RSOCKET(rfcntl)
-RSOCKET(rgetpeername)
-RSOCKET(rgetsockname)
-RSOCKET(rgetsockopt)
-RSOCKET(riomap)
-RSOCKET(riounmap)
-RSOCKET(riowrite)
-RSOCKET(rlisten)
-RSOCKET(rpoll)
-RSOCKET(rread)
-RSOCKET(rreadv)
-RSOCKET(rrecv)
-RSOCKET(rrecvfrom)
-RSOCKET(rrecvmsg)
-RSOCKET(rselect)
-RSOCKET(rsend)
-RSOCKET(rsendmsg)
-RSOCKET(rsendto)
-RSOCKET(rsetsockopt)
-RSOCKET(rshutdown)
-RSOCKET(rsocket)
-RSOCKET(rwrite)
-RSOCKET(rwritev)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
 
-long rsocket(void);
-
 TEST(refuse__says_that_it_is_not_supported)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
@@ -13,7 +11,6 @@ TEST(refuse__says_that_it_is_not_supported)
 	CHECK_EQ(errno, EOPNOTSUPP);
 	CHECK_EQ(rdma_leave_multicast(id, NULL), -1);
 	CHECK_EQ(rdma_get_remote_ece(id, NULL), -1);
-	CHECK_EQ(rsocket(), -1);
 	CHECK_EQ(rdma_set_option(id, 0, 0, NULL, 0), 0);
 	CHECK_EQ(rdma_notify(id, IBV_EVENT_COMM_EST), 0);
 	CHECK(!rdma_destroy_id(id));

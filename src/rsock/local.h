@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RSOCK_LOCAL_H
+#define RSOCK_LOCAL_H
+/* What the files of rsock share.  A socket's lock guards all of it; nobody sleeps with it. */
+#include <weft/base.h>
+#include <weft/rsock.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
+
+#define CHUNK_MAX 65536 /* one write: the next is copied while it is under way */
+#define SENDS_MAX (WEFT_RSOCK_NOTES_AHEAD + WEFT_RSOCK_NOTES_OWN)
+
+enum state {
+	OPEN,
+	BOUND,
+	LISTENING,
+	CONNECTING,
+	JOINING, /* accepted; may be read, and written when the peer is ready */
+	JOINED,
+	BROKEN, /* what came before may still be read */
+};
+
+enum fin { FIN_WRITE = 1, FIN_READ = 2 };
+
+/* ---- flow.c: what may be sent, without any input or output ---- */
+
+struct flow {
+	uint32_t out_bytes, in_bytes, peer_bytes; /* of rings: own, own, the peer's */
+	/* Ever, all in bytes of the own send ring, riowrite()'s included. */
+	uint64_t staged, completed;
+	/* Ever, in bytes of the stream, and in notes that need a receive of the peer's. */
+	uint64_t sent, sent_freed, notes, notes_freed;
+	uint64_t received, consumed, told_bytes;
+	uint64_t taken, told_notes;
+	uint32_t posted; /* sends that have not completed */
+};
+
+void flow_init(struct flow *flow, uint32_t out_bytes, uint32_t in_bytes, uint32_t peer_bytes);
+/* Bytes of the stream that can be copied to *out of the send ring and written to *at of the peer's;
+ * at most `want`. */
+uint32_t flow_can_send(const struct flow *flow, uint32_t want, uint32_t *out, uint32_t *at);
+uint32_t flow_can_stage(const struct flow *flow, uint32_t want, uint32_t *out);
+bool flow_can_note(const struct flow *flow);
+bool flow_is_roomy(const struct flow *flow); /* enough that a poll says so */
+void flow_send(struct flow *flow, uint32_t bytes);
+/* Bytes that can be read at *at of the receive ring, at most `want`. */
+uint32_t flow_can_read(const struct flow *flow, uint32_t want, uint32_t skip, uint32_t *at);
+uint64_t flow_readable(const struct flow *flow);
+/* A note has come.  False: no peer of ours would say so. */
+bool flow_take(struct flow *flow, enum weft_rsock_note type, uint32_t number);
+bool flow_owes_bytes(const struct flow *flow);
+bool flow_owes_notes(const struct flow *flow);
+
+/* ---- sockets ---- */
+
+/* All big endian: who we are, in the private data of the connection. */
+struct hello {
+	uint32_t magic, rkey;
+	uint64_t ring, maps;
+	uint32_t ring_bytes;
+};
+
+/* A row of the table of mappings, big endian.  bytes 0: none. */
+struct map_row {
+	uint64_t offset, address, bytes;
+	uint32_t rkey, serial;
+};
+
+struct mapping {
+	void *at;
+	uint64_t bytes;
+	struct ibv_mr *mr;
+};
+
+struct request { /* who waits to be accepted */
+	struct request *next;
+	struct rdma_cm_id *id;
+	struct hello hello;
+};
+
+struct rsock {
+	int fd;         /* an epoll set of all that can wake it */
+	int kick_fd;    /* an eventfd: another thread has taken what there was to wake up for */
+	uint32_t users; /* calls that are at it, and its number; with the table's lock */
+	uint32_t fork_age;
+	pthread_mutex_t lock;
+	int family, type;
+	enum state state;
+	int error;     /* SO_ERROR; given out once */
+	int broken_by; /* of BROKEN */
+	bool nonblocking, closed, cm_is_due, armed;
+	uint8_t own_fin, peer_fin; /* enum fin */
+	uint8_t owed_fin;
+	uint32_t waiters, kick_left, kick_age, idle;
+	/* options */
+	uint32_t out_bytes, in_bytes;
+	struct linger linger;
+	int keepalive, reuse, oobinline, nodelay, v6only;
+	/* connection */
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	struct ibv_comp_channel *completions;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	size_t memory_bytes;
+	struct hello peer; /* in host order */
+	struct flow flow;
+	struct request *requests;
+	struct mapping maps[WEFT_RSOCK_MAPS];
+};
+
+static inline int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* ---- table.c ---- */
+
+struct rsock *table_new(int family, int type); /* not in the table yet; one user */
+void table_add(struct rsock *rs);
+struct rsock *table_get(int fd); /* to be put back; NULL: none, or another process's */
+void table_put(struct rsock *rs);
+bool table_take_out(int fd); /* its number is nobody's any more; false: was not there */
+int table_next(int fd);    /* the next greater number in use, or -1 */
+extern void (*table_free)(struct rsock *rs);
+
+/* ---- link.c: all with the lock ---- */
+
+int link_open(struct rsock *rs); /* memory and queue pair for rs->id */
+void link_close(struct rsock *rs);
+void link_hello(const struct rsock *rs, struct hello *hello); /* as it goes on the wire */
+bool link_meet(struct rsock *rs, const struct hello *hello);
+/* Takes what the CQ has. */
+void link_drain(struct rsock *rs);
+int link_send(struct rsock *rs, const void *data, uint32_t bytes); /* 0: no room; else how many */
+void link_note(struct rsock *rs, enum weft_rsock_note type, uint32_t number);
+void link_settle(struct rsock *rs); /* tells the peer what it should know */
+void link_break(struct rsock *rs, int error);
+int link_write(struct rsock *rs, const void *data, uint32_t bytes, uint64_t address, uint32_t rkey);
+void link_take(struct rsock *rs, void *to, uint32_t bytes, uint32_t skip);
+struct map_row *link_rows(struct rsock *rs, bool own);
+bool link_tell_row(struct rsock *rs, uint32_t row); /* false: no room now */
+
+/* ---- meet.c ---- */
+
+void meet_progress(struct rsock *rs); /* connection events; with the lock */
+void meet_forget(struct rsock *rs);   /* frees all that it has */
+
+/* ---- wait.c ---- */
+
+void wait_progress(struct rsock *rs);             /* with the lock */
+short wait_ready(struct rsock *rs, short events); /* with the lock; as poll() says it */
+/* With the lock, which it lets go of meanwhile.  timeout_ms -1: for ever.  0: it is ready; else
+ * EAGAIN, EINTR or EBADF. */
+int wait_for(struct rsock *rs, short events, int timeout_ms);
+/* The same until f() says so. */
+int wait_until(struct rsock *rs, bool (*f)(struct rsock *rs), int timeout_ms);
+int64_t wait_now_ms(void);
+
+#endif

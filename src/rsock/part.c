@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * part - shutdown, close, and the end of a process.
+ *
+ * The kernel sends on what a closed socket or an ended process has written; here nobody is left to
+ * do it.  So the end of a stream waits until all of it is in the peer's memory, at most as long
+ * as a queue pair tries, or as SO_LINGER says; and a process that ends closes what it has open.
+ */
+#include "local.h"
+
+#include <unistd.h>
+
+#define FLUSH_MS 10000 /* more than any queue pair tries */
+#define EXIT_MS 2000   /* all together */
+
+static bool is_flushed(struct rsock *rs)
+{
+	return rs->state == BROKEN || (rs->state != JOINING && !rs->flow.posted && !rs->owed_fin) ||
+	       rs->peer_fin & FIN_READ;
+}
+
+static bool is_connected(const struct rsock *rs)
+{
+	return rs->state == JOINED || rs->state == JOINING;
+}
+
+/* With the lock. */
+static void finish(struct rsock *rs, uint8_t fin, int timeout_ms)
+{
+	if (!is_connected(rs) || (rs->own_fin & fin) == fin)
+		return;
+	rs->own_fin |= fin;
+	rs->owed_fin = 1;
+	(void)wait_until(rs, is_flushed, timeout_ms);
+}
+
+int rshutdown(int socket, int how)
+{
+	struct rsock *rs = table_get(socket);
+
+	if (!rs)
+		return -1;
+	pthread_mutex_lock(&rs->lock);
+	bool was_connected = is_connected(rs) || (rs->state == BROKEN && rs->flow.peer_bytes);
+	if (how == SHUT_RD)
+		rs->own_fin |= FIN_READ;
+	else if (how == SHUT_WR || how == SHUT_RDWR)
+		finish(rs, how == SHUT_WR ? FIN_WRITE : FIN_WRITE | FIN_READ, FLUSH_MS);
+	pthread_mutex_unlock(&rs->lock);
+	table_put(rs);
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return fail(EINVAL);
+	return was_connected ? 0 : fail(ENOTCONN);
+}
+
+static int patience_ms(const struct rsock *rs)
+{
+	if (!rs->linger.l_onoff)
+		return FLUSH_MS;
+	return rs->linger.l_linger > FLUSH_MS / 1000 ? FLUSH_MS : rs->linger.l_linger * 1000;
+}
+
+static void part(struct rsock *rs, int timeout_ms)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&rs->lock);
+	finish(rs, FIN_WRITE | FIN_READ, timeout_ms);
+	rs->closed = true;
+	/* Whoever waits at it finds it closed. */
+	(void)!write(rs->kick_fd, &one, sizeof(one));
+	pthread_mutex_unlock(&rs->lock);
+}
+
+int rclose(int socket)
+{
+	struct rsock *rs = table_get(socket);
+
+	if (!rs)
+		return table_take_out(socket) ? 0 : fail(EBADF);
+	part(rs, patience_ms(rs));
+	(void)table_take_out(socket);
+	table_put(rs);
+	return 0;
+}
+
+__attribute__((destructor)) static void close_all(void)
+{
+	int64_t until_ms = wait_now_ms() + EXIT_MS;
+
+	for (int fd = table_next(-1); fd >= 0; fd = table_next(fd)) {
+		struct rsock *rs = table_get(fd);
+		int64_t left_ms = until_ms - wait_now_ms();
+
+		if (!rs)
+			continue;
+		/* A thread that sits in a call of ours keeps it. */
+		if (!pthread_mutex_trylock(&rs->lock)) {
+			finish(rs, FIN_WRITE | FIN_READ, (int)WEFT_MAX(left_ms, 0));
+			pthread_mutex_unlock(&rs->lock);
+		}
+		table_put(rs);
+	}
+}
