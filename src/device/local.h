@@ -109,6 +109,7 @@ struct weft_dev {
 	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
 	uint64_t stand_ns;          /* how long the thread stands back */
 	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
+	struct weft_dev_qp *owing;  /* to which was sent last; NULL: none, or it is gone */
 	long preemptions;           /* of a polling thread, as last counted; -1: not yet */
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
 	uint32_t greet_tokens;

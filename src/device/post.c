@@ -188,6 +188,7 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 	if (send->op >= WEFT_DEV_CMP_SWAP && !work->fault && work->len_bytes != 8)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 	qp->dev->owed_bytes += work->len_bytes;
+	qp->dev->owing = qp;
 	qp->sq_tail++;
 	return 0;
 }

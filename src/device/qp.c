@@ -220,6 +220,8 @@ static bool open_rings(struct weft_dev_qp *qp)
 
 static void free_qp(struct weft_dev_qp *qp)
 {
+	if (qp->dev->owing == qp)
+		qp->dev->owing = NULL;
 	for (uint64_t i = qp->sq_head; qp->sq && i != qp->sq_tail; i++) {
 		qp->dev->owed_bytes -= qp->sq[i & qp->sq_mask].len_bytes;
 		free(qp->sq[i & qp->sq_mask].owned);

@@ -113,6 +113,23 @@ static void notice_gap(struct weft_dev *dev, uint64_t now)
 	dev->patient_until_ns = WEFT_MAX(dev->patient_until_ns, now + dev->patience_ns);
 }
 
+/* Silent sends are taken off late: whether much is under way, the queue that got the last of them
+ * knows. */
+static bool owes_much(const struct weft_dev *dev)
+{
+	const struct weft_dev_qp *qp = dev->owing;
+	struct weft_qp_info info = { 0 };
+	uint64_t bytes = 0, oldest;
+
+	if (dev->owed_bytes < OWED_MANY || !qp || !qp->eq)
+		return dev->owed_bytes >= OWED_MANY;
+	weft_qp_info(qp->eq, &info);
+	oldest = qp->sq_fed - WEFT_MIN((uint64_t)info.sq_used, qp->sq_fed - qp->sq_head);
+	for (uint64_t i = qp->sq_tail; i != oldest && bytes < OWED_MANY; i--)
+		bytes += qp->sq[(i - 1) & qp->sq_mask].len_bytes;
+	return bytes >= OWED_MANY;
+}
+
 static void disarm(struct weft_dev *dev, uint64_t now)
 {
 	(void)dev->port->ops->sleep(dev->port, false);
@@ -133,8 +150,8 @@ bool watch_come(struct weft_dev *dev, uint64_t now)
 	dev->vain_ns = now;
 	if (!dev->vain++)
 		dev->vain_since_ns = now;
-	if ((now < dev->patient_until_ns || dev->owed_bytes >= OWED_MANY) && dev->has_thread &&
-		now - dev->vain_since_ns > PAUSE_AFTER_NS)
+	if (now - dev->vain_since_ns > PAUSE_AFTER_NS && dev->has_thread &&
+		(now < dev->patient_until_ns || owes_much(dev)))
 		return true;
 	dev->polled_ns = now;
 	if (dev->armed && gap < TIGHT_NS)
