@@ -7,8 +7,8 @@
 #
 # In turn, ROUNDS (3) times, since a busy machine is not twice the same; then the median of each.
 # GB per CPU second: the bytes of the stream, by user and system time of both programs and of the
-# lab's processes (the switch).  What the kernel does for TCP in the name of nobody is not counted;
-# streams last a second or two, so that starting (perftest: 0.5 s to find out its clock) counts less.
+# lab's processes (the switch).  What the kernel does for TCP in the name of nobody is not counted.
+# Streams last a second or two: starting counts less (perftest takes 0.5 s to find out its clock).
 # Two ranks would be bound to the same core, since each believes to have a machine of its own.
 # WEFT: the program (build/weft); RATE: of each link (none).
 set -u

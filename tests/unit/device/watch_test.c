@@ -235,6 +235,40 @@ TEST(watch_come__is_patient_where_much_is_owed)
 	quiet_close(dev);
 }
 
+/* Of silent sends nobody hears; they are owed no longer when the peer has acknowledged them. */
+TEST(watch_come__asks_whether_silent_sends_are_still_under_way)
+{
+	struct side *s[2];
+	struct weft_qp_info info = { .sq_used = 1 };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	struct weft_dev *dev = s[0]->dev;
+	struct weft_dev_send silent = to_memory(s[1], WEFT_DEV_WRITE, 0);
+
+	silent.flags = 0;
+	for (unsigned i = 0; i < 10; i++)
+		CHECK_EQ(side_post(s[0], silent, 0, 60000), 0);
+	while ((info.sq_used || s[0]->qp->sq_fed != 10) && weft_clock_now(NULL) < limit_ns) {
+		pthread_mutex_lock(&dev->lock);
+		(void)run_once(dev);
+		weft_qp_info(s[0]->qp->eq, &info);
+		pthread_mutex_unlock(&dev->lock);
+	}
+	pthread_mutex_lock(&dev->lock);
+	uint64_t now = weft_clock_now(NULL);
+
+	CHECK_EQ(dev->owed_bytes, 600000);
+	dev->patient_until_ns = 0;
+	dev->vain = 1;
+	dev->vain_ns = dev->vain_since_ns = now;
+	CHECK(!watch_come(dev, now + 50000));
+	dev->owing = NULL; /* nobody to ask */
+	CHECK(watch_come(dev, now + 60000));
+	pthread_mutex_unlock(&dev->lock);
+	pair_close(s);
+}
+
 /* Patient on both sides, all that is posted arrives. */
 TEST(watch_pause__ends_when_something_completes)
 {
