@@ -14,9 +14,10 @@
  * Spinning is right as long as there is a CPU to spin on.  Where there is none, a poller that is
  * asked again and again uses up its time slice, and is then not there when the answer comes: with
  * three programs on two cores a ping-pong took 9 ms, two slices, per round.  Who sleeps a little is
- * woken in time.  So a poller that has been preempted, or waits for much (OWED_MANY), waits in
- * the kernel for a moment until something completes, at most PAUSE_NS.  For how long it stays that
- * patient doubles with each time it is preempted again.
+ * woken in time.  So a poller that has been preempted (for longer than our own threads in real time
+ * take), or waits for much (OWED_MANY), waits in the kernel for a moment until something completes,
+ * at most PAUSE_NS.  For how long it stays that patient doubles with each time it is preempted
+ * again.
  *
  * Rejected: sched_yield() (whoever computes takes a whole slice each time: no better than spinning,
  * measured); sleeping by time (20 us each: a fifth of a round trip, for nothing where it is quiet).
