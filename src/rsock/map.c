@@ -6,11 +6,18 @@
  * that has changed into it, by a write with immediate.  So a row is there before any data that was
  * sent later, which is what the interface promises.  riowrite() copies through the send ring: a
  * program may reuse its memory at once, as it may after rsend().
+ *
+ * Who has mapped memory looks at a byte of it, often at the last one (riostream does), and takes
+ * what was written before for granted.  MRC places packets as they come.  So what riowrite() ends
+ * with, a packet at most, leaves when all before it has been acknowledged, and so does the next
+ * riowrite(): a round trip each, the price of an order that the wire does not have.
  */
 #include "local.h"
 
 #include <endian.h>
 #include <string.h>
+
+#define PACKET_BYTES 64u /* one packet on any path */
 
 static bool can_note(struct rsock *rs)
 {
@@ -170,14 +177,20 @@ static bool can_stage(struct rsock *rs)
 	       (rs->state == JOINED && flow_can_stage(&rs->flow, 1, &out));
 }
 
+static bool can_follow(struct rsock *rs)
+{
+	return can_stage(rs) && (rs->state != JOINED || !rs->flow.posted);
+}
+
 static ssize_t write_mapped(
 	struct rsock *rs, const char *from, size_t bytes, uint64_t offset, int flags)
 {
 	bool waits = !rs->nonblocking && !(flags & MSG_DONTWAIT);
-	size_t done = 0;
+	size_t done = 0, body = bytes > PACKET_BYTES ? bytes - PACKET_BYTES : 0;
 
 	while (done < bytes) {
-		int error = wait_until(rs, can_stage, waits ? -1 : 0);
+		bool follows = !done || done >= body;
+		int error = wait_until(rs, follows ? can_follow : can_stage, waits ? -1 : 0);
 		uint64_t address;
 		uint32_t rkey;
 
@@ -189,7 +202,8 @@ static ssize_t write_mapped(
 		uint64_t room = look_up(rs, offset + done, &address, &rkey);
 		if (!room)
 			return done ? (ssize_t)done : fail(EINVAL);
-		uint32_t n = (uint32_t)WEFT_MIN(WEFT_MIN(room, bytes - done), (uint64_t)CHUNK_MAX);
+		size_t left = (done < body ? body : bytes) - done;
+		uint32_t n = (uint32_t)WEFT_MIN(WEFT_MIN(room, left), (uint64_t)CHUNK_MAX);
 		done += (size_t)link_write(rs, from + done, n, address, rkey);
 	}
 	return (ssize_t)done;
