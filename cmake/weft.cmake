@@ -205,6 +205,7 @@ function(weft_soak name room)
 	endif()
 	add_executable(soak_${name} tests/fuzz/${name}.c tests/fuzz/soak.c)
 	_weft_test(soak/${name} soak soak_${name} ${calls})
+	set_tests_properties(soak/${name}@${WEFT_PRESET} PROPERTIES TIMEOUT 600)
 	_weft_program(soak_${name} ${room} ${ARGN})
 endfunction()
 
