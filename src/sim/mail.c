@@ -62,8 +62,8 @@ static uint32_t new_chunk(struct post *post, uint32_t last)
 	return index;
 }
 
-/* Where the next frame for that node goes; its handle is set. */
-static inline struct weft_frame *room_in(struct post *post, uint32_t node, uint64_t handle)
+static inline void put(struct post *post, uint32_t node,
+	const struct weft_frame *frame, uint64_t handle)
 {
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
 	struct box *b = &post->boxes[node];
@@ -77,18 +77,9 @@ static inline struct weft_frame *room_in(struct post *post, uint32_t node, uint6
 	struct weft_frame *to = &post->chunks[b->last >> 3].frames[b->last & 7];
 
 	__builtin_prefetch(to + 3, 1);
-	to->handle = handle;
-	b->last++;
-	return to;
-}
-
-static inline void put(struct post *post, uint32_t node,
-	const struct weft_frame *frame, uint64_t handle)
-{
-	struct weft_frame *to = room_in(post, node, handle);
-
 	*to = *frame;
 	to->handle = handle;
+	b->last++;
 }
 
 void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
