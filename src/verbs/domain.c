@@ -69,18 +69,12 @@ static struct ibv_pd *alloc_parent_domain(
 	return &pd->ibv;
 }
 
-int domain_close(struct pd *pd, bool *done)
+void domain_close(struct pd *pd)
 {
-	*done = pd->parent;
-	if (__atomic_load_n(&pd->users, __ATOMIC_ACQUIRE))
-		return EBUSY;
-	if (!pd->parent)
-		return 0;
 	__atomic_sub_fetch(&pd->parent->users, 1, __ATOMIC_RELEASE);
 	if (pd->td)
 		__atomic_sub_fetch(&pd->td->users, 1, __ATOMIC_RELEASE);
 	free(pd);
-	return 0;
 }
 
 /* ---- advice ---- */

@@ -143,8 +143,7 @@ void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
 
 #define DM_BYTES_MAX (16u << 20)
 void domain_fill(struct verbs_context *v);
-/* EBUSY: parent domains are made of it.  0 and *done: it was one, and is gone. */
-int domain_close(struct pd *pd, bool *done);
+void domain_close(struct pd *pd); /* of a parent domain */
 
 /* ---- cq.c ---- */
 

@@ -39,12 +39,15 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct pd *pd = (struct pd *)ibv;
-	bool done;
-	int error = domain_close(pd, &done);
 
-	if (error || done)
-		return error;
-	error = weft_dev_pd_close(pd->dev);
+	if (__atomic_load_n(&pd->users, __ATOMIC_ACQUIRE))
+		return EBUSY;
+	if (pd->parent) {
+		domain_close(pd);
+		return 0;
+	}
+	int error = weft_dev_pd_close(pd->dev);
+
 	if (!error)
 		free(pd);
 	return error;
