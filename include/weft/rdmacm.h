@@ -14,10 +14,17 @@
  *
  * Threads  Any; one thread of ours waits for all connections of a process.
  */
+#include <netinet/in.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Of an address of that family: AF_INET6, else AF_INET. */
+static inline socklen_t weft_address_bytes(int family)
+{
+	return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
 
 enum { WEFT_RDMACM_PORT_FLIP = 0x8000 };
 

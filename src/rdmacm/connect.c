@@ -71,7 +71,7 @@ int connect_start(struct id *id)
 	in_port_t *port = to.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&to)->sin6_port
 						   : &((struct sockaddr_in *)&to)->sin_port;
 	*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
-	if (connect(id->fd, (struct sockaddr *)&to, address_bytes((struct sockaddr *)&to)) &&
+	if (connect(id->fd, (struct sockaddr *)&to, weft_address_bytes(to.ss_family)) &&
 		errno != EINPROGRESS)
 		return -1;
 	id->state = CONNECTING;

@@ -20,12 +20,6 @@
 
 static struct id *ids;
 
-socklen_t address_bytes(const struct sockaddr *address)
-{
-	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					      : sizeof(struct sockaddr_in);
-}
-
 static in_port_t *port_at(struct sockaddr *address)
 {
 	return address->sa_family == AF_INET6
@@ -181,13 +175,13 @@ int id_open_socket(struct id *id, const struct sockaddr *address)
 	struct sockaddr_storage at = { 0 };
 	int on = 1;
 
-	memcpy(&at, address, address_bytes(address));
+	memcpy(&at, address, weft_address_bytes(address->sa_family));
 	flip((struct sockaddr *)&at);
 	id->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (id->fd < 0)
 		return -1;
 	(void)setsockopt(id->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (!bind(id->fd, (struct sockaddr *)&at, address_bytes(address)))
+	if (!bind(id->fd, (struct sockaddr *)&at, weft_address_bytes(address->sa_family)))
 		return 0;
 	int error = errno;
 	(void)close(id->fd);
@@ -218,7 +212,7 @@ int rdma_bind_addr(struct rdma_cm_id *rdma, struct sockaddr *address)
 		return fail(EAFNOSUPPORT);
 	if (id_open_socket(id, address))
 		return -1;
-	memcpy(&rdma->route.addr.src_storage, address, address_bytes(address));
+	memcpy(&rdma->route.addr.src_storage, address, weft_address_bytes(address->sa_family));
 	id_learn_ports(id);
 	id->state = BOUND;
 	/* Hardly a device has a loopback address: libfabric then offers peers those they have. */
@@ -235,10 +229,10 @@ static int find_source(const struct sockaddr *to, struct sockaddr_storage *from)
 
 	if (fd < 0)
 		return -1;
-	memcpy(&there, to, address_bytes(to));
+	memcpy(&there, to, weft_address_bytes(to->sa_family));
 	if (!*port_at((struct sockaddr *)&there))
 		*port_at((struct sockaddr *)&there) = htons(9);
-	int failed = connect(fd, (struct sockaddr *)&there, address_bytes(to)) ||
+	int failed = connect(fd, (struct sockaddr *)&there, weft_address_bytes(to->sa_family)) ||
 		     getsockname(fd, (struct sockaddr *)from, &bytes);
 	int error = errno;
 	(void)close(fd);
@@ -263,7 +257,7 @@ int rdma_resolve_addr(
 	(void)timeout_ms;
 	if (src && id->state == IDLE && rdma_bind_addr(rdma, src))
 		return -1;
-	memcpy(&addr->dst_storage, dst, address_bytes(dst));
+	memcpy(&addr->dst_storage, dst, weft_address_bytes(dst->sa_family));
 	if (id->fd < 0 || is_any(&addr->src_addr)) {
 		if (find_source(dst, &own)) {
 			raise_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -errno);

@@ -127,6 +127,5 @@ void wire_forget(struct id *id); /* a parting that has not been told */
 
 int qp_to_ready(struct id *id); /* INIT to RTS, with what the peer has said */
 int qp_to_error(struct id *id);
-socklen_t address_bytes(const struct sockaddr *address);
 
 #endif
