@@ -8,7 +8,6 @@
 #include "local.h"
 
 #include <limits.h>
-#include <string.h>
 
 #define READ_EACH (1u << 16) /* then the peer is told of the room */
 
@@ -36,14 +35,14 @@ static int why_not_write(const struct rsock *rs)
 		return rs->error ? rs->error : EPIPE;
 	if (rs->state == CONNECTING)
 		return EAGAIN;
-	return rs->state == JOINED || rs->state == JOINING ? 0 : ENOTCONN;
+	return is_connected(rs) ? 0 : ENOTCONN;
 }
 
 static bool can_write(struct rsock *rs)
 {
 	uint32_t out, at;
 
-	return rs->state == BROKEN || rs->peer_fin & FIN_READ || rs->own_fin & FIN_WRITE ||
+	return is_write_over(rs) ||
 	       (rs->state == JOINED && flow_can_send(&rs->flow, 1, &out, &at));
 }
 
@@ -78,24 +77,20 @@ static ssize_t write_all(struct rsock *rs, const struct iovec *iov, int n, int f
 	size_t written = 0;
 	int error = 0;
 
-	pthread_mutex_lock(&rs->lock);
 	if (!total(iov, n))
 		error = why_not_write(rs);
 	for (int i = 0; i < n && !error; i++)
 		error = write_piece(rs, &iov[i], flags, &written);
 	if (error && !written && rs->error == error)
 		rs->error = 0;
-	pthread_mutex_unlock(&rs->lock);
 	return error && !written ? fail(error) : (ssize_t)written;
 }
 
-static ssize_t send_to(int socket, const struct iovec *iov, int n, int flags,
-	const struct sockaddr *to, socklen_t to_bytes)
+static ssize_t send_all(int socket, const struct iovec *iov, int n, int flags)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
 
-	(void)to, (void)to_bytes; /* as of a connected socket */
 	if (!rs)
 		return -1;
 	if (n < 0 || n > IOV_MAX)
@@ -104,10 +99,7 @@ static ssize_t send_to(int socket, const struct iovec *iov, int n, int flags,
 		rc = fail(EOPNOTSUPP);
 	else
 		rc = write_all(rs, iov, n, flags);
-	int error = errno;
-	table_put(rs);
-	errno = error;
-	return rc;
+	return table_leave(rs, rc);
 }
 
 ssize_t rsendto(int socket, const void *data, size_t bytes, int flags, const struct sockaddr *to,
@@ -115,7 +107,8 @@ ssize_t rsendto(int socket, const void *data, size_t bytes, int flags, const str
 {
 	struct iovec iov = { (void *)(uintptr_t)data, bytes };
 
-	return send_to(socket, &iov, 1, flags, to, to_bytes);
+	(void)to, (void)to_bytes; /* connected sockets do not look at it */
+	return send_all(socket, &iov, 1, flags);
 }
 
 ssize_t rsend(int socket, const void *data, size_t bytes, int flags)
@@ -130,15 +123,15 @@ ssize_t rwrite(int socket, const void *data, size_t bytes)
 
 ssize_t rwritev(int socket, const struct iovec *iov, int n)
 {
-	return send_to(socket, iov, n, 0, NULL, 0);
+	return send_all(socket, iov, n, 0);
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
 	if (msg->msg_controllen)
 		return fail(EOPNOTSUPP);
-	return send_to(socket, msg->msg_iov, (int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags,
-		msg->msg_name, msg->msg_namelen);
+	return send_all(
+		socket, msg->msg_iov, (int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags);
 }
 
 /* ---- reading ---- */
@@ -204,7 +197,6 @@ static ssize_t read_all(struct rsock *rs, const struct iovec *iov, int n, int fl
 	struct iovec rest = n == 1 ? iov[0] : (struct iovec){ 0 };
 	int error = 0;
 
-	pthread_mutex_lock(&rs->lock);
 	if (rs->state == CONNECTING && must_not_wait(rs, flags))
 		wait_progress(rs);
 	while (!error && done < want) {
@@ -224,56 +216,31 @@ static ssize_t read_all(struct rsock *rs, const struct iovec *iov, int n, int fl
 		if (!flow_readable(&rs->flow))
 			error = wait_until(rs, can_read, must_not_wait(rs, flags) ? 0 : -1);
 	}
-	pthread_mutex_unlock(&rs->lock);
 	return error && !done ? fail(error) : (ssize_t)done;
 }
 
-static ssize_t receive_from(int socket, const struct iovec *iov, int n, int flags,
-	struct sockaddr_storage *from, bool *is_cut)
+static ssize_t receive(int socket, const struct iovec *iov, int n, int flags)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
 
-	(void)from, (void)is_cut; /* of datagrams */
 	if (!rs)
 		return -1;
 	if (n < 0 || n > IOV_MAX || flags & MSG_OOB)
 		rc = fail(EINVAL);
 	else
 		rc = read_all(rs, iov, n, flags);
-	int error = errno;
-	table_put(rs);
-	errno = error;
-	return rc;
-}
-
-static socklen_t bytes_of(const struct sockaddr_storage *name)
-{
-	if (name->ss_family == AF_INET6)
-		return sizeof(struct sockaddr_in6);
-	return name->ss_family == AF_INET ? sizeof(struct sockaddr_in) : 0;
-}
-
-static void give_name(const struct sockaddr_storage *name, void *to, socklen_t *bytes)
-{
-	socklen_t has = bytes_of(name);
-
-	if (!to || !bytes)
-		return;
-	memcpy(to, name, WEFT_MIN(*bytes, has));
-	*bytes = has;
+	return table_leave(rs, rc);
 }
 
 ssize_t rrecvfrom(
 	int socket, void *to, size_t bytes, int flags, struct sockaddr *from, socklen_t *from_bytes)
 {
 	struct iovec iov = { to, bytes };
-	struct sockaddr_storage name = { 0 };
-	bool is_cut = false;
-	ssize_t n = receive_from(socket, &iov, 1, flags, &name, &is_cut);
+	ssize_t n = receive(socket, &iov, 1, flags);
 
-	if (n >= 0)
-		give_name(&name, from, from_bytes);
+	if (n >= 0 && from && from_bytes)
+		*from_bytes = 0; /* a stream's bytes have no names */
 	return n;
 }
 
@@ -289,26 +256,18 @@ ssize_t rread(int socket, void *to, size_t bytes)
 
 ssize_t rreadv(int socket, const struct iovec *iov, int n)
 {
-	struct sockaddr_storage name;
-	bool is_cut;
-
-	return receive_from(socket, iov, n, 0, &name, &is_cut);
+	return receive(socket, iov, n, 0);
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	struct sockaddr_storage name = { 0 };
-	bool is_cut = false;
-	ssize_t n = receive_from(socket, msg->msg_iov,
-		(int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags, &name, &is_cut);
+	ssize_t n = receive(socket, msg->msg_iov,
+		(int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags);
 
 	if (n < 0)
 		return n;
-	msg->msg_flags = is_cut ? MSG_TRUNC : 0;
+	msg->msg_flags = 0;
 	msg->msg_controllen = 0;
-	if (msg->msg_name)
-		give_name(&name, msg->msg_name, &msg->msg_namelen);
-	else
-		msg->msg_namelen = 0;
+	msg->msg_namelen = 0;
 	return n;
 }

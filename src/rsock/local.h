@@ -3,6 +3,7 @@
 #define RSOCK_LOCAL_H
 /* What the files of rsock share.  A socket's lock guards all of it; nobody sleeps with it. */
 #include <weft/base.h>
+#include <weft/rdmacm.h>
 #include <weft/rsock.h>
 
 #include <errno.h>
@@ -120,15 +121,28 @@ static inline int fail(int error)
 	return -1;
 }
 
+static inline bool is_connected(const struct rsock *rs)
+{
+	return rs->state == JOINED || rs->state == JOINING;
+}
+
+/* No byte will go out any more; what else may have happened. */
+static inline bool is_write_over(const struct rsock *rs)
+{
+	return rs->state == BROKEN || rs->own_fin & FIN_WRITE || rs->peer_fin & FIN_READ;
+}
+
 /* ---- table.c ---- */
 
 struct rsock *table_new(int family, int type); /* not in the table yet; one user */
 void table_add(struct rsock *rs);
 struct rsock *table_get(int fd); /* to be put back; NULL: none, or another process's */
 void table_put(struct rsock *rs);
+/* A call, from its beginning to its end: the same with the socket's lock. */
+struct rsock *table_enter(int fd);
+long table_leave(struct rsock *rs, long rc); /* rc; errno stays as it is */
 bool table_take_out(int fd); /* its number is nobody's any more; false: was not there */
 int table_next(int fd);    /* the next greater number in use, or -1 */
-extern void (*table_free)(struct rsock *rs);
 
 /* ---- link.c: all with the lock ---- */
 

@@ -97,28 +97,20 @@ static off_t map(struct rsock *rs, void *at, size_t bytes, bool for_peer, off_t 
 	return (off_t)offset;
 }
 
-static bool is_connected(const struct rsock *rs)
-{
-	return rs->state == JOINED || rs->state == JOINING;
-}
-
 off_t riomap(int socket, void *at, size_t bytes, int prot, int flags, off_t offset)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	off_t rc;
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (!at || !bytes || flags || prot & ~(PROT_WRITE) || offset < -1)
 		rc = fail(EINVAL);
 	else if (!is_connected(rs))
 		rc = fail(ENOTCONN);
 	else
 		rc = map(rs, at, bytes, prot & PROT_WRITE, offset);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return rc;
+	return table_leave(rs, rc);
 }
 
 static int unmap(struct rsock *rs, const void *at, size_t bytes)
@@ -140,15 +132,11 @@ static int unmap(struct rsock *rs, const void *at, size_t bytes)
 
 int riounmap(int socket, void *at, size_t bytes)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
-	int rc = rs->memory ? unmap(rs, at, bytes) : fail(ENOTCONN);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return rc;
+	return (int)table_leave(rs, rs->memory ? unmap(rs, at, bytes) : fail(ENOTCONN));
 }
 
 /* The peer's mapping at an offset: how many bytes from there on.  0: none. */
@@ -173,7 +161,7 @@ static bool can_stage(struct rsock *rs)
 {
 	uint32_t out;
 
-	return rs->state == BROKEN || rs->own_fin & FIN_WRITE || rs->peer_fin & FIN_READ ||
+	return is_write_over(rs) ||
 	       (rs->state == JOINED && flow_can_stage(&rs->flow, 1, &out));
 }
 
@@ -194,8 +182,7 @@ static ssize_t write_mapped(
 		uint64_t address;
 		uint32_t rkey;
 
-		if (!error &&
-			(rs->state == BROKEN || rs->own_fin & FIN_WRITE || rs->peer_fin & FIN_READ))
+		if (!error && is_write_over(rs))
 			error = EPIPE;
 		if (error)
 			return done ? (ssize_t)done : fail(error);
@@ -211,17 +198,14 @@ static ssize_t write_mapped(
 
 size_t riowrite(int socket, const void *data, size_t bytes, off_t offset, int flags)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
 
 	if (!rs)
 		return (size_t)-1;
-	pthread_mutex_lock(&rs->lock);
 	if (!is_connected(rs))
 		rc = fail(rs->state == BROKEN ? EPIPE : ENOTCONN);
 	else
 		rc = write_mapped(rs, data, bytes, (uint64_t)offset, flags);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return (size_t)rc;
+	return (size_t)table_leave(rs, rc);
 }

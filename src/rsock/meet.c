@@ -57,7 +57,6 @@ static struct rsock *make(int family, int type)
 {
 	struct rsock *rs = table_new(family, type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC));
 
-	table_free = meet_forget;
 	if (!rs)
 		return NULL;
 	rs->nonblocking = type & SOCK_NONBLOCK;
@@ -91,14 +90,9 @@ int rsocket(int domain, int type, int protocol)
 
 static int bind_stream(struct rsock *rs, const struct sockaddr *address)
 {
-	struct sockaddr_storage at = { 0 };
-
 	if (rs->state != OPEN)
 		return fail(EINVAL);
-	memcpy(&at, address,
-		address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					       : sizeof(struct sockaddr_in));
-	if (rdma_bind_addr(rs->id, (struct sockaddr *)&at))
+	if (rdma_bind_addr(rs->id, (struct sockaddr *)(uintptr_t)address))
 		return -1;
 	rs->state = BOUND;
 	return 0;
@@ -106,37 +100,31 @@ static int bind_stream(struct rsock *rs, const struct sockaddr *address)
 
 static bool is_address(const struct rsock *rs, const struct sockaddr *address, socklen_t bytes)
 {
-	size_t least =
-		rs->family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-
-	return address && bytes >= least && address->sa_family == rs->family;
+	return address && bytes >= weft_address_bytes(rs->family) &&
+	       address->sa_family == rs->family;
 }
 
 int rbind(int socket, const struct sockaddr *address, socklen_t bytes)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	int rc;
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (!is_address(rs, address, bytes))
 		rc = fail(EINVAL);
 	else
 		rc = bind_stream(rs, address);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return rc;
+	return (int)table_leave(rs, rc);
 }
 
 int rlisten(int socket, int backlog)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	int rc = 0;
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (rs->state == OPEN) {
 		struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->family };
 
@@ -147,9 +135,7 @@ int rlisten(int socket, int backlog)
 		if (!rc)
 			rs->state = LISTENING;
 	}
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return rc;
+	return (int)table_leave(rs, rc);
 }
 
 /* ---- what is told ---- */
@@ -255,12 +241,7 @@ static struct rdma_conn_param parameters(const struct hello *hello)
 /* Both resolutions are done at once, and told; the channel does not block. */
 static int resolve(struct rsock *rs, const struct sockaddr *address)
 {
-	struct sockaddr_storage to = { 0 };
-
-	memcpy(&to, address,
-		address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					       : sizeof(struct sockaddr_in));
-	if (rdma_resolve_addr(rs->id, NULL, (struct sockaddr *)&to, RESOLVE_MS))
+	if (rdma_resolve_addr(rs->id, NULL, (struct sockaddr *)(uintptr_t)address, RESOLVE_MS))
 		return -1;
 	rs->state = CONNECTING;
 	meet_progress(rs);
@@ -290,7 +271,7 @@ static int connect_stream(struct rsock *rs, const struct sockaddr *address)
 	if (rs->state == CONNECTING)
 		return fail(EALREADY);
 	if (rs->state != OPEN && rs->state != BOUND)
-		return fail(rs->state == JOINED || rs->state == JOINING ? EISCONN : EINVAL);
+		return fail(is_connected(rs) ? EISCONN : EINVAL);
 	if (connect_start(rs, address)) {
 		int error = errno;
 
@@ -309,21 +290,16 @@ static int connect_stream(struct rsock *rs, const struct sockaddr *address)
 
 int rconnect(int socket, const struct sockaddr *address, socklen_t bytes)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	int rc;
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (!is_address(rs, address, bytes))
 		rc = fail(address && bytes >= sizeof(address->sa_family) ? EAFNOSUPPORT : EINVAL);
 	else
 		rc = connect_stream(rs, address);
-	int error = errno;
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	errno = error;
-	return rc;
+	return (int)table_leave(rs, rc);
 }
 
 /* ---- accepting ---- */
@@ -374,12 +350,11 @@ static bool is_asked(struct rsock *rs)
 
 int raccept(int socket, struct sockaddr *address, socklen_t *bytes)
 {
-	struct rsock *rs = table_get(socket), *joined = NULL;
+	struct rsock *rs = table_enter(socket), *joined = NULL;
 	int error = 0;
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (rs->state != LISTENING)
 		error = EINVAL;
 	while (!error && !joined) {
@@ -392,12 +367,10 @@ int raccept(int socket, struct sockaddr *address, socklen_t *bytes)
 		if (!joined && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 			error = errno;
 	}
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	if (error)
-		return fail(error);
-	int fd = joined->fd;
-	if (address && bytes)
+	int fd = error ? fail(error) : joined->fd;
+
+	(void)table_leave(rs, 0);
+	if (fd >= 0 && address && bytes)
 		(void)rgetpeername(fd, address, bytes);
 	return fd;
 }

@@ -40,23 +40,17 @@ static int name_of(struct rsock *rs, struct sockaddr_storage *name, bool of_peer
 
 static int tell_name(int socket, struct sockaddr *to, socklen_t *bytes, bool of_peer)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	struct sockaddr_storage name = { 0 };
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	if (rs->state == CONNECTING)
 		wait_progress(rs);
-	int rc = name_of(rs, &name, of_peer);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	if (rc)
+	if (table_leave(rs, name_of(rs, &name, of_peer)))
 		return -1;
-	socklen_t has = name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-						   : sizeof(struct sockaddr_in);
-	socklen_t room = bytes ? *bytes : 0;
-	rc = give(to, &room, &name, has);
+	socklen_t has = weft_address_bytes(name.ss_family), room = bytes ? *bytes : 0;
+	int rc = give(to, &room, &name, has);
 	if (!rc)
 		*bytes = has;
 	return rc;
@@ -141,15 +135,12 @@ static int set(struct rsock *rs, int level, int name, const void *value, socklen
 
 int rsetsockopt(int socket, int level, int name, const void *value, socklen_t bytes)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
-	int rc = value ? set(rs, level, name, value, bytes) : fail(EFAULT);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
-	return rc;
+	return (int)table_leave(
+		rs, value ? set(rs, level, name, value, bytes) : fail(EFAULT));
 }
 
 static int take_error(struct rsock *rs)
@@ -200,19 +191,17 @@ static int told(struct rsock *rs, int level, int name)
 
 int rgetsockopt(int socket, int level, int name, void *value, socklen_t *bytes)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	struct linger linger;
 	int number = 0;
 
 	if (!rs)
 		return -1;
 	bool is_linger = level == SOL_SOCKET && name == SO_LINGER;
-	pthread_mutex_lock(&rs->lock);
 	linger = rs->linger;
 	if (!is_linger)
 		number = told(rs, level, name);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
+	(void)table_leave(rs, 0);
 	if (is_linger)
 		return give(value, bytes, &linger, sizeof(linger));
 	return number < 0 ? fail(ENOPROTOOPT) : give(value, bytes, &number, sizeof(number));
@@ -220,14 +209,13 @@ int rgetsockopt(int socket, int level, int name, void *value, socklen_t *bytes)
 
 int rfcntl(int socket, int command, ...)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 	int rc = 0;
 	va_list list;
 
 	if (!rs)
 		return -1;
 	va_start(list, command);
-	pthread_mutex_lock(&rs->lock);
 	switch (command) {
 	case F_GETFL:
 		rc = O_RDWR | (rs->nonblocking ? O_NONBLOCK : 0);
@@ -244,8 +232,6 @@ int rfcntl(int socket, int command, ...)
 	default:
 		rc = fail(EINVAL);
 	}
-	pthread_mutex_unlock(&rs->lock);
 	va_end(list);
-	table_put(rs);
-	return rc;
+	return (int)table_leave(rs, rc);
 }

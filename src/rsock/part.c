@@ -19,11 +19,6 @@ static bool is_flushed(struct rsock *rs)
 	       rs->peer_fin & FIN_READ;
 }
 
-static bool is_connected(const struct rsock *rs)
-{
-	return rs->state == JOINED || rs->state == JOINING;
-}
-
 /* With the lock. */
 static void finish(struct rsock *rs, uint8_t fin, int timeout_ms)
 {
@@ -36,21 +31,20 @@ static void finish(struct rsock *rs, uint8_t fin, int timeout_ms)
 
 int rshutdown(int socket, int how)
 {
-	struct rsock *rs = table_get(socket);
+	struct rsock *rs = table_enter(socket);
 
 	if (!rs)
 		return -1;
-	pthread_mutex_lock(&rs->lock);
 	bool was_connected = is_connected(rs) || (rs->state == BROKEN && rs->flow.peer_bytes);
 	if (how == SHUT_RD)
 		rs->own_fin |= FIN_READ;
 	else if (how == SHUT_WR || how == SHUT_RDWR)
 		finish(rs, how == SHUT_WR ? FIN_WRITE : FIN_WRITE | FIN_READ, FLUSH_MS);
-	pthread_mutex_unlock(&rs->lock);
-	table_put(rs);
+	int rc = was_connected ? 0 : fail(ENOTCONN);
+
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
-		return fail(EINVAL);
-	return was_connected ? 0 : fail(ENOTCONN);
+		rc = fail(EINVAL);
+	return (int)table_leave(rs, rc);
 }
 
 static int patience_ms(const struct rsock *rs)

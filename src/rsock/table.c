@@ -17,7 +17,6 @@ static struct rsock **table;
 static int table_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t fork_age;
-void (*table_free)(struct rsock *rs);
 
 static void before_fork(void)
 {
@@ -107,13 +106,31 @@ void table_put(struct rsock *rs)
 	pthread_mutex_unlock(&lock);
 	if (!is_last)
 		return;
-	if (table_free)
-		table_free(rs);
+	meet_forget(rs);
 	if (rs->fd >= 0)
 		(void)close(rs->fd);
 	(void)close(rs->kick_fd);
 	pthread_mutex_destroy(&rs->lock);
 	free(rs);
+}
+
+struct rsock *table_enter(int fd)
+{
+	struct rsock *rs = table_get(fd);
+
+	if (rs)
+		pthread_mutex_lock(&rs->lock);
+	return rs;
+}
+
+long table_leave(struct rsock *rs, long rc)
+{
+	int error = errno;
+
+	pthread_mutex_unlock(&rs->lock);
+	table_put(rs);
+	errno = error;
+	return rc;
 }
 
 /* The parent's: what is only this process's copy is closed, the rest left alone. */

@@ -27,7 +27,7 @@ int64_t wait_now_ms(void)
 
 void wait_progress(struct rsock *rs)
 {
-	if (rs->state == JOINED || rs->state == JOINING)
+	if (is_connected(rs))
 		link_drain(rs);
 	if (rs->state == LISTENING || rs->state == CONNECTING || rs->state == JOINING ||
 		rs->cm_is_due || ++rs->idle % EVENTS_EACH == 0) {
@@ -87,15 +87,14 @@ static void take_events(struct rsock *rs)
 	}
 }
 
-/* With the lock.  True: may sleep. */
-static bool arm(struct rsock *rs)
+/* With the lock, before sleeping. */
+static void arm(struct rsock *rs)
 {
 	if (!rs->cq || rs->armed)
-		return true;
+		return;
 	rs->armed = true;
 	(void)ibv_req_notify_cq(rs->cq, 0);
 	wait_progress(rs);
-	return true;
 }
 
 /* What a sleeper keeps of a socket meanwhile. */
@@ -163,7 +162,7 @@ int wait_until(struct rsock *rs, bool (*f)(struct rsock *rs), int timeout_ms)
 			return 0;
 		if (looks < LOOKS && timeout_ms)
 			continue;
-		(void)arm(rs);
+		arm(rs);
 		if (f(rs))
 			return 0;
 		int left = left_ms(timeout_ms, until_ms);
@@ -244,7 +243,7 @@ static int crowd_look(struct crowd *crowd, bool to_sleep)
 		pthread_mutex_lock(&rs->lock);
 		wait_progress(rs);
 		if (to_sleep && !wait_ready(rs, fd->events))
-			(void)arm(rs);
+			arm(rs);
 		fd->revents = wait_ready(rs, fd->events);
 		n += fd->revents != 0;
 		crowd->kernel[i] =
