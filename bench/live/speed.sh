@@ -20,10 +20,8 @@ for program in ib_write_bw ib_write_lat ucx_perftest mpicc mpirun /usr/bin/time;
 	echo "no $program: apt-get install perftest ucx-utils openmpi-bin libopenmpi-dev time"
 	exit 1
 done
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs TMPDIR=/tmp PMIX_MCA_gds=hash
-mkdir "$dir/labs"
-trap 'cd /; "$weft" lab down >/dev/null 2>&1; rm -rf "$dir"' EXIT
+export TMPDIR=/tmp PMIX_MCA_gds=hash
+. tests/live/pair.sh # of which `on` and `pair` are replaced: here they are timed
 "$weft" lab up examples/fabrics/lab8.yaml --name speed --rate "${RATE:-none}" >/dev/null || exit 1
 mpicc -O2 -o "$dir/pingpong" examples/mpi/pingpong.c || exit 1
 printf '#!/bin/sh\nhost=$1\nshift\nexec "%s" lab run "$host" -- sh -c "$*"\n' "$weft" >"$dir/agent"
@@ -42,15 +40,6 @@ lab_ticks() {
 		sum=$((sum + ${t:-0}))
 	done
 	echo $sum
-}
-
-# listening PORT
-listening() {
-	for _ in $(seq 200); do
-		"$weft" lab run h2 -- ss -ltn | grep -q ":$1 " && return
-		sleep 0.1
-	done
-	echo "nobody listens on port $1"
 }
 
 # pair PORT PROGRAM...: a server on h2, a client on h0; the client's words go to client

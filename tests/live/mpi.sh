@@ -15,37 +15,14 @@ for need in fi_pingpong:libfabric-bin ucx_perftest:ucx-utils mpirun:openmpi-bin 
 		exit 77
 	}
 done
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs
-mkdir "$dir/labs"
-trap 'cd /; "$weft" lab down >/dev/null 2>&1; rm -rf "$dir"' EXIT
-faults=0
-
-fault() { echo "$1"; faults=1; }
-on() { timeout 60 "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
-
-# pair PORT PROGRAM...: a server on h2 that listens on PORT, then a client on h0; both succeed
-pair() {
-	on h2 "${@:2}" >"$dir/server" 2>&1 &
-	local server=$! i=0
-	until "$weft" lab run h2 -- ss -Hltn "sport = :$1" | grep -q .; do
-		((++i < 300)) || { fault "${*:2}: nobody listens on port $1"; break; }
-		sleep 0.1
-	done
-	on h0 "${@:2}" h2 >"$dir/client" 2>&1 || {
-		fault "${*:2}: the client ends with $?: $(cat "$dir/client")"
-		kill $server 2>/dev/null
-	}
-	wait $server || fault "${*:2}: the server ends with $?: $(cat "$dir/server")"
-}
-
-"$weft" lab up "$root/examples/fabrics/lab8.yaml" --rate none >/dev/null || exit 77
+. "$root/tests/live/pair.sh"
+"$weft" lab up "$fabric" --rate none >/dev/null || exit 77
 on h0 fi_info -p verbs | grep -q FI_PROTO_RDMA_CM_IB_RC || fault "fi_info: no message endpoints"
-pair 47592 fi_pingpong -p verbs -e msg -c -I 20
-pair 47592 fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c -I 20
+port=47592 pair fi_pingpong -p verbs -e msg -c -I 20
+port=47592 pair fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c -I 20
 export UCX_TLS=rc_v,ud_v,self UCX_NET_DEVICES=mrc0:1
 for test in 'tag_bw -s 65536' 'ucp_get -s 4096' 'ucp_fadd -s 8'; do
-	pair 13337 ucx_perftest -t $test -n 50 -w 5
+	port=13337 pair ucx_perftest -t $test -n 50 -w 5
 done
 
 # The shell by which mpirun reaches hosts.

@@ -11,42 +11,16 @@ for program in rstream riostream rcopy; do
 	command -v $program >/dev/null || exit 77
 done
 preload=$(find /usr/lib -path '*/rsocket/librspreload.so' | head -1)
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs
-mkdir "$dir/labs"
-trap 'cd /; "$weft" lab down --name rsock >/dev/null 2>&1; rm -rf "$dir"' EXIT
-fabric=$(dirname "$0")/../../examples/fabrics/lab8.yaml
-faults=0
+. "$(dirname "$0")/pair.sh"
+to=(-s 10.0.0.3)
 
-fault() { echo "$1"; faults=1; }
-in_lab() { timeout 20 "$weft" lab run --name rsock "$@"; }
-on() { in_lab "$1" -- "$weft" run -- "${@:2}"; }
-
-# listening PORT: until somebody on h2 listens there; rsockets' ports are rdma_cm's
-listening() {
-	for _ in $(seq 150); do
-		in_lab h2 -- ss -ltn | grep -q ":$(($1 ^ 0x8000)) " && return
-		sleep 0.1
-	done
-	fault "nobody listens on port $1"
-}
-
-# pair PROGRAM...: a server on h2, then a client on h0; both succeed
-pair() {
-	on h2 "$@" >"$dir/server" 2>&1 &
-	local server=$!
-	listening "$port"
-	on h0 "$@" -s 10.0.0.3 >"$dir/client" 2>&1 || {
-		fault "$*: the client: $(tail -3 "$dir/client")"
-		kill $server 2>/dev/null
-	}
-	wait $server || fault "$*: the server: $(tail -3 "$dir/server")"
-}
+# rdma_port NUMBER: where the kernel has a port of rdma_cm
+rdma_port() { echo $(($1 ^ 0x8000)); }
 
 copy() {
-	timeout 20 "$weft" lab run --name rsock h2 -- "$weft" run -- rcopy >"$dir/server" 2>&1 &
+	timeout 20 "$weft" lab run h2 -- "$weft" run -- rcopy >"$dir/server" 2>&1 &
 	local server=$!
-	listening 7427
+	listening "$(rdma_port 7427)"
 	head -c 5000000 /dev/urandom >"$dir/from"
 	on h0 rcopy "$dir/from" "10.0.0.3:$dir/to" >"$dir/client" 2>&1 ||
 		fault "rcopy: $(tail -3 "$dir/client")"
@@ -60,46 +34,35 @@ preloaded() {
 	[ -n "$preload" ] && command -v iperf3 >/dev/null || return
 	on h2 env LD_PRELOAD="$preload" iperf3 -s -1 >"$dir/server" 2>&1 &
 	local server=$!
-	listening 5201
+	listening "$(rdma_port 5201)"
 	on h0 env LD_PRELOAD="$preload" iperf3 -c 10.0.0.3 -n 20M >"$dir/client" 2>&1 ||
 		fault "iperf3: $(tail -3 "$dir/client")"
 	wait $server || fault "iperf3: the server: $(tail -3 "$dir/server")"
 }
 
-flap() {
-	(while :; do
-		"$weft" lab fault --name rsock plane-down 3 --for 50ms >/dev/null
-		sleep 0.2
-	done) &
-	local flapping=$!
-	pair rstream -T v -I 20 -C 20 -S 100000
-	kill $flapping
-	wait $flapping 2>/dev/null
-}
-
 # A peer that is killed: an error in time, not a hang.
 lose() {
-	timeout 20 "$weft" lab run --name rsock h2 -- "$weft" run -- \
+	timeout 20 "$weft" lab run h2 -- "$weft" run -- \
 		rstream -I 1000000 -C 10 -S 10000 >"$dir/server" 2>&1 &
 	local server=$!
-	listening 7471
+	listening "$port"
 	on h0 rstream -I 1000000 -C 10 -S 10000 -s 10.0.0.3 >"$dir/client" 2>&1 &
 	local client=$!
 	sleep 1
 	pkill -KILL -P $server # timeout's child: the program itself
 	wait $client
-	[ $? -ne 124 ] || fault "lose: the client did not notice"
+	[ $? -ne 124 ] && grep -qE 'Connection reset|Broken pipe' "$dir/client" ||
+		fault "lose: the client did not notice: $(tail -3 "$dir/client")"
 	wait
 }
 
-"$weft" lab up "$fabric" --name rsock --rate none >/dev/null || exit 77
-port=7471
+"$weft" lab up "$fabric" --rate none >/dev/null || exit 77
+port=$(rdma_port 7471)
 for how in b n a r; do
 	pair rstream -T v -T $how -I 5 -C 20 -S 10000
 done
-port=7471
 pair riostream -T v -I 5 -C 20 -S 10000
-flap
+flap pair rstream -T v -I 20 -C 20 -S 100000
 copy
 preloaded
 lose

@@ -12,36 +12,7 @@ for program in ibv_devinfo ib_write_bw rping; do
 done
 # Not before there is a device behind the names.
 nm -D --undefined-only "$WEFT_BUILD/lib/libibverbs.so.1" | grep -q weft_dev_open && exit 77
-dir=$(mktemp -d)
-export WEFT_LABS=$dir/labs
-mkdir "$dir/labs"
-trap 'cd /; "$weft" lab down >/dev/null 2>&1; rm -rf "$dir"' EXIT
-fabric=$(dirname "$0")/../../examples/fabrics/lab8.yaml
-faults=0
-
-fault() { echo "$1"; faults=1; }
-on() { timeout 60 "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
-
-# listening PORT: until somebody on h2 listens there
-listening() {
-	for _ in $(seq 300); do
-		"$weft" lab run h2 -- ss -ltn | grep -q ":$1 " && return
-		sleep 0.1
-	done
-	fault "nobody listens on port $1"
-}
-
-# pair PROGRAM...: a server on h2, then a client on h0; both succeed
-pair() {
-	on h2 "$@" >"$dir/server" 2>&1 &
-	local server=$!
-	listening 18515
-	on h0 "$@" h2 >"$dir/client" 2>&1 || {
-		fault "$*: the client: $(tail -3 "$dir/client")"
-		kill $server 2>/dev/null
-	}
-	wait $server || fault "$*: the server: $(tail -3 "$dir/server")"
-}
+. "$(dirname "$0")/pair.sh"
 
 look() {
 	on h0 ibv_devices | grep -q mrc0 || fault "ibv_devices: no mrc0"
@@ -55,7 +26,7 @@ strict() {
 	timeout 60 "$weft" lab run h2 -- "$weft" run --strict -- ib_send_bw -F -n 5 \
 		>"$dir/server" 2>&1 &
 	local server=$!
-	listening 18515
+	listening "$port"
 	timeout 60 "$weft" lab run h0 -- "$weft" run --strict -- ib_send_bw -F -n 5 h2 \
 		>"$dir/client" 2>&1 && fault "strict: a send went through"
 	grep -q "strict profile has only RDMA write" "$dir/client" ||
@@ -64,24 +35,11 @@ strict() {
 	wait $server
 }
 
-# Right data while a plane comes and goes.
-flap() {
-	(while :; do
-		"$weft" lab fault plane-down 3 --for 50ms >/dev/null
-		sleep 0.2
-	done) &
-	local flapping=$!
-	pair ibv_rc_pingpong -g 0 -c -s 100000 -n 50
-	pair ib_write_bw -F -n 500
-	kill $flapping
-	wait $flapping 2>/dev/null
-}
-
 # A peer that is killed: an error in time, not a hang.
 lose() {
 	timeout 60 "$weft" lab run h2 -- "$weft" run -- ib_write_bw -F -D 30 >"$dir/server" 2>&1 &
 	local server=$!
-	listening 18515
+	listening "$port"
 	on h0 ib_write_bw -F -D 30 h2 >"$dir/client" 2>&1 &
 	local client=$!
 	sleep 3
@@ -105,7 +63,9 @@ pair ib_write_lat -F -n 20
 pair ib_send_bw -F -n 20
 pair ib_read_bw -F -n 20
 pair ib_atomic_bw -F -n 20
-flap
+# Right data while a plane comes and goes.
+flap pair ibv_rc_pingpong -g 0 -c -s 100000 -n 50
+flap pair ib_write_bw -F -n 500
 strict
 lose
 exit $faults

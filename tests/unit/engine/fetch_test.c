@@ -1,6 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "hand.h"
 
+static size_t send_some(struct world *w, struct weft_pkt pkts[8])
+{
+	world_write(w, 0, 0, 0, 20000);
+	return hand_out(w, 0, pkts, 8);
+}
+
+static void *copy_of(const struct weft_endpoint *ep)
+{
+	size_t bytes = weft_endpoint_size(&ep->config);
+	void *copy = malloc(bytes);
+
+	REQUIRE(copy);
+	return memcpy(copy, ep, bytes);
+}
+
+static void check_unchanged(const struct weft_endpoint *ep, void *before)
+{
+	CHECK_MEM(ep, before, weft_endpoint_size(&ep->config));
+	free(before);
+}
+
 /* Whatever state an endpoint is in: nothing is changed, and no wild pointer is followed. */
 TEST(weft_endpoint_fetch__changes_nothing)
 {
@@ -9,22 +30,12 @@ TEST(weft_endpoint_fetch__changes_nothing)
 
 	hand_open(&w, 16, 16);
 	for (unsigned sent = 0; sent < 2; sent++) {
-		size_t bytes = weft_endpoint_size(&w.end[0]->config);
-		void *before = malloc(bytes);
+		void *before = copy_of(w.end[0]);
 
-		REQUIRE(before);
-		memcpy(before, w.end[0], bytes);
 		for (unsigned step = 0; step < 4; step++)
 			weft_endpoint_fetch(w.end[0], step);
-		CHECK_MEM(w.end[0], before, bytes);
-		free(before);
-		CHECK_EQ(weft_post_write(w.qp[0],
-				 &(struct weft_work){ .data = w.memory[0],
-					 .remote_va = 0x10000,
-					 .rkey = w.rkey[0],
-					 .len_bytes = 20000 }),
-			0);
-		CHECK(hand_out(&w, 0, pkts, 8) > 0);
+		check_unchanged(w.end[0], before);
+		CHECK(send_some(&w, pkts) > 0);
 	}
 	world_close(&w);
 }
@@ -36,20 +47,11 @@ TEST(weft_packet_fetch__changes_nothing)
 	struct weft_pkt pkts[8];
 
 	hand_open(&w, 16, 16);
-	size_t bytes = weft_endpoint_size(&w.end[0]->config);
-	void *before = malloc(bytes);
-
-	REQUIRE(before);
-	CHECK_EQ(weft_post_write(w.qp[0],
-			 &(struct weft_work){ .data = w.memory[0],
-				 .remote_va = 0x10000,
-				 .rkey = w.rkey[0],
-				 .len_bytes = 20000 }),
-		0);
-	size_t n = hand_out(&w, 0, pkts, 8);
+	size_t n = send_some(&w, pkts);
 
 	CHECK(n > 1);
-	memcpy(before, w.end[0], bytes);
+	void *before = copy_of(w.end[0]);
+
 	for (uint32_t psn = 0; psn < 64; psn++) {
 		struct weft_pkt pkt = { .op = WEFT_OP_SACK,
 			.dqpn = w.qp[0]->qpn,
@@ -60,8 +62,7 @@ TEST(weft_packet_fetch__changes_nothing)
 			weft_packet_fetch(w.end[0], &pkts[psn % n], step);
 		}
 	}
-	CHECK_MEM(w.end[0], before, bytes);
-	free(before);
+	check_unchanged(w.end[0], before);
 	world_close(&w);
 }
 
@@ -72,21 +73,12 @@ TEST(weft_packet_fetch__changes_nothing_where_data_comes)
 	struct weft_pkt pkts[8];
 
 	hand_open(&w, 16, 16);
-	size_t bytes = weft_endpoint_size(&w.end[1]->config);
-	void *before = malloc(bytes);
-
-	REQUIRE(before);
-	CHECK_EQ(weft_post_write(w.qp[0],
-			 &(struct weft_work){ .data = w.memory[0],
-				 .remote_va = 0x10000,
-				 .rkey = w.rkey[0],
-				 .len_bytes = 20000 }),
-		0);
-	size_t n = hand_out(&w, 0, pkts, 8);
+	size_t n = send_some(&w, pkts);
 
 	CHECK(n > 1);
 	CHECK_EQ(pkts[0].dqpn, w.qp[1]->qpn);
-	memcpy(before, w.end[1], bytes);
+	void *before = copy_of(w.end[1]);
+
 	for (size_t i = 0; i < n; i++) {
 		for (unsigned port = 0; port < 256; port++) {
 			pkts[i].port = (uint8_t)port;
@@ -94,7 +86,6 @@ TEST(weft_packet_fetch__changes_nothing_where_data_comes)
 				weft_packet_fetch(w.end[1], &pkts[i], step);
 		}
 	}
-	CHECK_MEM(w.end[1], before, bytes);
-	free(before);
+	check_unchanged(w.end[1], before);
 	world_close(&w);
 }

@@ -9,12 +9,9 @@
  */
 #include "check.h"
 #include "local.h"
+#include "one_device.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct fake_qp {
@@ -23,46 +20,8 @@ struct fake_qp {
 };
 
 static struct {
-	struct ibv_device device;
-	struct ibv_context context;
 	int modify_error, qps;
 } fake;
-
-struct ibv_device **ibv_get_device_list(int *n)
-{
-	struct ibv_device **list = calloc(2, sizeof(*list));
-
-	list[0] = &fake.device;
-	*n = 1;
-	return list;
-}
-
-void ibv_free_device_list(struct ibv_device **list)
-{
-	free(list);
-}
-
-struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	fake.context.device = device;
-	return &fake.context;
-}
-
-int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
-{
-	(void)context, (void)port, (void)index;
-	memset(gid, 0, sizeof(*gid));
-	inet_pton(AF_INET6, "::ffff:127.0.0.1", gid->raw);
-	return 0;
-}
-
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-	static struct ibv_pd pd;
-
-	pd.context = context;
-	return &pd;
-}
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -148,14 +107,6 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 
 /* ---- what most tests begin with ---- */
-
-static inline struct sockaddr_in loopback(uint16_t port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return in;
-}
 
 /* The next event of this kind, within half a minute; acknowledged by the caller. */
 static inline struct rdma_cm_event *want(

@@ -23,7 +23,7 @@ TEST(rdma_bind_addr__gives_a_device_and_a_port)
 
 	REQUIRE(!rdma_create_id(channel, &one, NULL, RDMA_PS_TCP));
 	CHECK(!rdma_bind_addr(one, (struct sockaddr *)&at));
-	CHECK(one->verbs == &fake.context);
+	CHECK(one->verbs == &one_context);
 	CHECK_EQ(one->port_num, 1);
 	CHECK(rdma_get_src_port(one));
 	CHECK_EQ(rdma_bind_addr(one, (struct sockaddr *)&at), -1); /* bound already */

@@ -6,13 +6,12 @@
  * write goes straight to its address, and an immediate to the queue of whom it is for.  Connections
  * are rdma_cm's own, over the loopback interface.
  */
+#include "../rdmacm/one_device.h"
 #include "check.h"
 #include "local.h"
 
-#include <arpa/inet.h>
 #include <endian.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -33,8 +32,6 @@ struct twin_qp {
 
 static struct {
 	pthread_mutex_t lock;
-	struct ibv_device device;
-	struct ibv_context context;
 	struct twin_qp *qps;
 	uint32_t numbers;
 	uint32_t writes, after_all; /* without immediate; those posted when all before was told */
@@ -111,46 +108,6 @@ static int twin_arm(struct ibv_cq *ibv, int solicited)
 	return 0;
 }
 
-struct ibv_device **ibv_get_device_list(int *n)
-{
-	struct ibv_device **list = calloc(2, sizeof(*list));
-
-	list[0] = &twin.device;
-	*n = 1;
-	return list;
-}
-
-void ibv_free_device_list(struct ibv_device **list)
-{
-	free(list);
-}
-
-struct ibv_context *ibv_open_device(struct ibv_device *device)
-{
-	twin.context.device = device;
-	twin.context.ops.poll_cq = twin_poll;
-	twin.context.ops.req_notify_cq = twin_arm;
-	twin.context.ops.post_send = twin_send;
-	twin.context.ops.post_recv = twin_receive;
-	return &twin.context;
-}
-
-int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid)
-{
-	(void)context, (void)port, (void)index;
-	memset(gid, 0, sizeof(*gid));
-	inet_pton(AF_INET6, "::ffff:127.0.0.1", gid->raw);
-	return 0;
-}
-
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
-{
-	static struct ibv_pd pd;
-
-	pd.context = context;
-	return &pd;
-}
-
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
@@ -202,6 +159,10 @@ struct ibv_cq *ibv_create_cq(
 	struct twin_cq *cq = calloc(1, sizeof(*cq));
 
 	(void)n, (void)user, (void)v;
+	context->ops.poll_cq = twin_poll;
+	context->ops.req_notify_cq = twin_arm;
+	context->ops.post_send = twin_send;
+	context->ops.post_recv = twin_receive;
 	cq->ibv.context = context;
 	cq->ibv.channel = channel;
 	return &cq->ibv;
@@ -231,7 +192,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 
 	pthread_mutex_lock(&twin.lock);
 	qp->ibv.pd = pd;
-	qp->ibv.context = &twin.context;
+	qp->ibv.context = &one_context;
 	qp->ibv.qp_num = ++twin.numbers;
 	qp->ibv.send_cq = init->send_cq;
 	qp->ibv.recv_cq = init->recv_cq;
@@ -268,14 +229,6 @@ struct pair {
 	int listener, client, server;
 	struct sockaddr_in at;
 };
-
-static inline struct sockaddr_in loopback(uint16_t port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
-
-	in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return in;
-}
 
 static inline struct pair meet_with(int ring_bytes)
 {
