@@ -44,7 +44,7 @@ chmod +x "$dir/agent"
 	done
 ) &
 flapping=$!
-"$weft" lab run h0 -- mpirun --allow-run-as-root -np 4 --host h0,h1,h2,h3 \
+"$weft" lab run h0 -- mpirun --allow-run-as-root -np 4 --bind-to none --host h0,h1,h2,h3 \
 	--mca plm_rsh_agent "$dir/agent" --mca plm_rsh_no_tree_spawn 1 \
 	--mca oob_tcp_if_include front0 --mca btl_base_warn_component_unused 0 \
 	--mca pml ucx --mca btl ^openib,ofi --mca mpi_yield_when_idle 1 \

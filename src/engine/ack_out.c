@@ -277,7 +277,7 @@ static bool build_for_qp(struct weft_qp *qp, const struct answer *answer, struct
 	uint32_t path;
 
 	if (answer->kind == ANSWER_PROBE)
-		path = pathset_pick(ep, set, ports, answer->path);
+		path = pathset_pick_away(ep, set, ports, answer->path);
 	else
 		path = pathset_reply(ep, set, answer->port, ports);
 	if (path == PATH_NONE)

@@ -474,8 +474,8 @@ uint8_t *region_reach(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd
 		      uint32_t len_bytes, uint32_t access);
 
 /* pathset.c */
-uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
-		      uint32_t avoid);
+uint32_t pathset_pick(struct weft_endpoint *, struct pathset *, uint32_t ports, uint32_t avoid);
+uint32_t pathset_pick_away(struct weft_endpoint *, struct pathset *, uint32_t ports, uint32_t path);
 /* The same for a burst; returns how many were found, fewer only where no port is free. */
 uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
 			   uint16_t picks[], uint32_t n);

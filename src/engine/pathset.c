@@ -150,6 +150,19 @@ uint32_t pathset_pick(struct weft_endpoint *ep, struct pathset *set, uint32_t po
 	return pick_other(ep, set, plane, index, avoid);
 }
 
+/*
+ * For what must not be lost again where it was lost before: by another plane than this path's, if
+ * one is free.  Until a plane that has died is given up it takes its turns like any other, and a
+ * repeat that takes one costs a second detection.
+ */
+uint32_t pathset_pick_away(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
+			   uint32_t avoid)
+{
+	uint32_t others = avoid == PATH_NONE ? 0 : ports & ~(1u << set->path[avoid].plane);
+
+	return pathset_pick(ep, set, pathset_usable(ep, set) & others ? others : ports, avoid);
+}
+
 uint32_t pathset_pick_many(struct weft_endpoint *ep, struct pathset *set, uint32_t ports,
 			   uint16_t picks[], uint32_t n)
 {

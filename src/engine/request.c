@@ -252,7 +252,10 @@ static enum sent_how send_lost(struct weft_qp *qp, struct weft_pkt *pkt, uint32_
 	if (now < qp->hold_ns || !window_open(qp, rec->bytes) ||
 	    ((psn - qp->psn_unack) & WEFT_PSN_MASK) + 1 >= qp->mpr_tx)
 		return CLOSED;
-	uint32_t path = pathset_pick(ep, set, ports, rec->path);
+	/* Where later ones arrive it was chance, or a queue: planes keep their shares then. */
+	uint32_t path = set->plane[set->path[rec->path].plane].losses ?
+				pathset_pick_away(ep, set, ports, rec->path) :
+				pathset_pick(ep, set, ports, rec->path);
 
 	if (path == PATH_NONE)
 		return NO_PORT;

@@ -64,6 +64,33 @@ TEST(pathset_pick__takes_only_free_usable_ports)
 	world_close(&w);
 }
 
+TEST(pathset_pick_away__takes_another_plane_unless_none_is_free)
+{
+	struct world w = { 0 };
+	const struct path *path;
+
+	hand_open(&w, 16, 16);
+	path = set_of(&w)->path;
+	uint32_t avoid = pick(&w, 1u << 3);
+
+	for (uint32_t i = 0; i < 32; i++) {
+		uint32_t got = pathset_pick_away(w.end[0], set_of(&w), UINT32_MAX, avoid);
+
+		CHECK(path[got].plane != 3);
+		got = pathset_pick_away(w.end[0], set_of(&w), 1u << 3, avoid);
+		CHECK_EQ(path[got].plane, 3);
+		CHECK(got != avoid);
+	}
+	for (uint32_t p = 0; p < 8; p++)
+		if (p != 3)
+			pathset_empty_plane(w.end[0], w.set[0], p, w.now);
+	uint32_t last = pathset_pick_away(w.end[0], set_of(&w), UINT32_MAX, avoid);
+
+	CHECK_EQ(path[last].plane, 3);
+	CHECK(pathset_pick_away(w.end[0], set_of(&w), UINT32_MAX, PATH_NONE) != PATH_NONE);
+	world_close(&w);
+}
+
 TEST(pathset_pick__something_bad_is_better_than_nothing_but_denied_is_not)
 {
 	struct world w = { 0 };

@@ -7,6 +7,7 @@ static struct {
 	uint32_t dead_ev;
 	uint32_t drop_status; /* so many port announcements still get lost */
 	uint64_t data[WORLD_PORTS];
+	uint64_t lost, lost_again; /* by dead ports: data, and what had been lost before */
 } sky;
 
 static bool cables(struct world *w, int from, struct weft_pkt *pkt)
@@ -17,6 +18,10 @@ static bool cables(struct world *w, int from, struct weft_pkt *pkt)
 	if (pkt->op == WEFT_OP_EP_REQUEST && pkt->ep.op == WEFT_EP_PORT_STATUS && from == 0 &&
 	    sky.drop_status && sky.drop_status--)
 		return true;
+	if (weft_op_is_write(pkt->op) && sky.dead_ports >> pkt->port & 1) {
+		sky.lost++;
+		sky.lost_again += (pkt->flags & WEFT_BTH_RTX) != 0;
+	}
 	return (sky.dead_ports >> pkt->port & 1) || pkt->ev == sky.dead_ev;
 }
 
@@ -78,6 +83,42 @@ TEST(port_down__the_transfer_goes_on_though_announcements_are_lost)
 
 	busy_until(&w, w.now + 5000000);
 	CHECK_EQ(weft_stats(w.end[0])->tx_ep_request, told);
+	world_close(&w);
+}
+
+/* One write at a time until then: how long the slowest took. */
+static uint64_t slowest_until(struct world *w, uint64_t end_ns)
+{
+	struct weft_done done;
+	uint64_t worst_ns = 0;
+
+	while (w->now < end_ns) {
+		uint64_t start_ns = w->now;
+
+		world_write(w, 0, 1, 0, 1 << 16);
+		CHECK_EQ(world_wait(w, 0, 1, 10000000, &done), 1);
+		CHECK_EQ(done.status, WEFT_OK);
+		worst_ns = WEFT_MAX(worst_ns, w->now - start_ns);
+	}
+	return worst_ns;
+}
+
+/* The wait for the tail, a probe and its answer, a repeat and its answer: six round trips. */
+TEST(plane_dies_silently__nothing_is_lost_there_twice)
+{
+	struct world w = { 0 };
+
+	setup(&w, 32);
+	CHECK(slowest_until(&w, w.now + 1000000) < 15000);
+	for (uint32_t i = 0; i < 4; i++) {
+		sky.dead_ports = 1u << i;
+		CHECK(slowest_until(&w, w.now + 3000000) < 6 * w.config.base_rtt_ns);
+		sky.dead_ports = 0;
+		slowest_until(&w, w.now + 2 * w.config.probe_ns_max);
+	}
+	CHECK(sky.lost > 4);
+	CHECK_EQ(sky.lost_again, 0);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
 	world_close(&w);
 }
 
