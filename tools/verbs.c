@@ -13,6 +13,9 @@
 
 #define NAME_BYTES 64
 
+/* By this name argp finds what -V and --version of every verb print. */
+const char *argp_program_version = "weft " WEFT_VERSION;
+
 static void print_verbs(
 	FILE *out, const char *program, const char *purpose, const struct verb verbs[])
 {
@@ -43,6 +46,10 @@ int verb_run(
 	if (!strcmp(word, "help") || !strcmp(word, "--help") || !strcmp(word, "-h")) {
 		print_verbs(stdout, program, purpose, verbs);
 		return argc > 1 ? EXIT_OK : EXIT_USAGE;
+	}
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		puts(argp_program_version);
+		return EXIT_OK;
 	}
 	fprintf(stderr, "%s: no verb '%s'\n\n", program, word);
 	print_verbs(stderr, program, purpose, verbs);
