@@ -14,7 +14,7 @@ build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1
 
 all: packages
 	@mkdir -p build
-	@$(call build,release)
+	@$(call build,release,--target product)
 	@ln -sfn release/weft build/weft
 	@ln -sfn release/lib build/lib
 
@@ -45,6 +45,7 @@ demo: packages
 	build/weft demo
 
 bench: all
+	@$(call build,release)
 	@for bench in build/release/bench/*; do [ -x $$bench ] && $$bench || exit 1; done
 
 format:

@@ -284,6 +284,9 @@ function(weft_kit rooms)
 	_weft_packages(tools ${row_packages})
 endfunction()
 
+# What is installed, and no tests: what `make` builds.
+add_custom_target(product)
+
 # weft_tool(NAME "rooms" WORD...)
 # A program from tools/, left in the build folder itself.
 function(weft_tool name rooms)
@@ -301,6 +304,7 @@ function(weft_tool name rooms)
 	target_link_libraries(${name}_program PRIVATE ${rooms})
 	_weft_packages(${name}_program ${row_packages})
 	install(TARGETS ${name}_program RUNTIME DESTINATION bin)
+	add_dependencies(product ${name}_program)
 endfunction()
 
 # weft_library(NAME ROOM...)
@@ -320,6 +324,7 @@ function(weft_library name)
 	if(WEFT_PRESET MATCHES "^(dev|release)$")
 		add_custom_target(lib${name} ALL DEPENDS ${out})
 		install(FILES ${out} DESTINATION lib)
+		add_dependencies(product lib${name})
 	endif()
 	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})
 endfunction()
@@ -348,6 +353,7 @@ function(weft_shared file room map)
 		LINK_DEPENDS ${CMAKE_SOURCE_DIR}/${map} BUILD_RPATH "\$ORIGIN"
 		INSTALL_RPATH "\$ORIGIN")
 	install(TARGETS ${target} LIBRARY DESTINATION lib/weft)
+	add_dependencies(product ${target})
 	target_link_options(${target} PRIVATE -Wl,-soname,${file} -Wl,-z,nodelete
 		-Wl,--version-script=${CMAKE_SOURCE_DIR}/${map})
 	if(row_USES)
