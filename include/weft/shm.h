@@ -37,6 +37,7 @@ extern "C" {
 #define WEFT_SHM_PLANES_MAX 16u
 #define WEFT_SHM_SLOTS_MAX (1u << 20)
 #define WEFT_SHM_ENTRIES_MAX (1u << 16)
+#define WEFT_SHM_EARS_MAX 8u
 /* Bytes in front of each packet: room for an outer header or Ethernet, and chosen so that the
  * payload of a write (84 bytes into a packet with native uSIDs) begins a cache line: copies between
  * places whose distance is no multiple of 16 take three times as long (docs/decisions/054). */
@@ -116,6 +117,17 @@ int weft_shm_wait_fd(const struct weft_shm_link *link); /* -1 before the meeting
 void weft_shm_bell(struct weft_shm_link *link);         /* wakes the other end if it sleeps */
 /* False: the other end is gone (it closed, or its process died). */
 bool weft_shm_bell_clear(struct weft_shm_link *link);
+
+/*
+ * Ears.  To wake somebody on another CPU costs a virtual machine 10 us, on the same CPU 2.  So a
+ * far end with a thread on every CPU may have a bell for each: the near end rings the one of the
+ * CPU that it runs on, and wait_fd where there is none.  n: at most WEFT_SHM_EARS_MAX, before the
+ * welcome.  -1: no descriptors are left, and none has been opened.
+ */
+int weft_shm_ears_open(struct weft_shm_link *link, uint32_t n);
+int weft_shm_ear_fd(const struct weft_shm_link *link, uint32_t cpu); /* -1: none */
+/* A bell that has been rung does not have to be cleared; watch it for edges. */
+void weft_shm_ear_clear(struct weft_shm_link *link, uint32_t cpu);
 
 /* Planes whose cable is up, told by the far end (none at first); a change wakes the near end. */
 void weft_shm_carrier_set(struct weft_shm_link *link, uint32_t mask);

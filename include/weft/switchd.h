@@ -15,7 +15,8 @@
  * Time     Real.  Everything in the rack happens at its own picosecond; what leaves it is seen by
  *          hosts at most one turn late, under 0.2 ms where the machine is not busy otherwise.
  * Memory   Opening allocates.  Slots that a process held come back when it dies.
- * Threads  The caller's one.  weft_switchd_ask() may be called from any process.
+ * Threads  The caller's one; within weft_switchd_run(), where real time is allowed and lines are
+ *          fast, one more per CPU.  weft_switchd_ask() may be called from any process.
  * Errors   -1 and one line in error.  What hosts do wrong is dropped and counted; what clients of
  *          the control socket say wrong is answered with a line that says what would be right.
  */

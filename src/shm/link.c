@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #define LAP (UINT64_C(1) << 63)
-#define BELLS_MAX 64 /* read at once; whoever sends more of them rings again */
 
 size_t link_bytes(uint32_t planes, uint32_t entries)
 {
@@ -128,6 +127,7 @@ void weft_shm_link_close(struct weft_shm_link *link)
 	}
 	if (link->line >= 0)
 		close(link->line);
+	bells_close(link);
 	free(link);
 }
 
@@ -295,8 +295,12 @@ void weft_shm_bell(struct weft_shm_link *link)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(asleep, memory_order_relaxed))
 		return;
-	/* Once per sleep.  A full socket is a bell that rings already. */
-	if (atomic_exchange_explicit(asleep, 0, memory_order_relaxed) && link->line >= 0)
+	/* Once per sleep.  A full line is a bell that rings already; an ear that is, is deaf. */
+	if (!atomic_exchange_explicit(asleep, 0, memory_order_relaxed) || link->line < 0)
+		return;
+	int fd = bells_fd(link);
+
+	if (send(fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && fd != link->line)
 		(void)send(link->line, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

@@ -28,6 +28,8 @@ struct shared { /* begin of the memfd of a link; entries of all rings follow */
 	} taken[RINGS_MAX];
 };
 
+#define BELLS_MAX 64 /* read at once; whoever sends more of them rings again */
+
 struct ring {
 	struct entry *entries;
 	_Atomic uint32_t *taken;
@@ -45,6 +47,9 @@ struct weft_shm_link {
 	uint64_t bad;
 	int fd;           /* memory of the rings; -1: not ours to close */
 	int line;         /* connection to the other end; -1: not yet met */
+	uint32_t n_ears;
+	int ears[WEFT_SHM_EARS_MAX];    /* one end of each is the far end's, the other the near's */
+	int to_give[WEFT_SHM_EARS_MAX]; /* the near end's, until the welcome */
 	uint32_t reclaim; /* next slot to look at */
 	struct ring rings[RINGS_MAX];
 };
@@ -77,5 +82,14 @@ size_t link_bytes(uint32_t planes, uint32_t entries);
  * -1) at `shared`, in the same process.  NULL: not what it should be. */
 struct weft_shm_link *link_join(struct weft_shm_pool *pool, uint32_t planes, uint32_t entries,
 	int fd, struct shared *shared);
+
+/* ---- bells.c ---- */
+
+/* Descriptors that are the link's from now on. */
+void bells_join(struct weft_shm_link *link, const int fds[], uint32_t n);
+void bells_given(struct weft_shm_link *link); /* to the near end: our copies are closed */
+void bells_close(struct weft_shm_link *link);
+/* The descriptor to ring by: that of the ear on this CPU, else of the connection. */
+int bells_fd(const struct weft_shm_link *link);
 
 #endif /* SHM_LOCAL_H */

@@ -3,7 +3,7 @@
  * meet - how two processes come to share a pool and rings: one message each way.
  *
  *   near: hello { host, UDP port, planes }
- *   far:  welcome { as decided, sizes } with two descriptors, pool and rings;  or  { why not }
+ *   far:  welcome { as decided, sizes } with descriptors: pool, rings, ears;  or  { why not }
  *
  * SEQPACKET keeps messages whole, so neither side has to reassemble what a foul one sends byte by
  * byte.  The numbers that describe the memory come in the message and are kept in private; what
@@ -29,6 +29,7 @@
 #define DIAL_MS 2000
 #define CALLS_MAX 20u
 #define WHY_BYTES 128
+#define GIFTS_MAX (2 + WEFT_SHM_EARS_MAX) /* descriptors: pool, rings, ears */
 
 static const char magic[8] = "weftshm";
 
@@ -41,9 +42,9 @@ struct message { /* of one machine to itself: no byte order */
 	char why[WHY_BYTES];
 };
 
-union control { /* room for two descriptors, aligned */
+union control { /* room for all descriptors, aligned */
 	struct cmsghdr header;
-	char bytes[CMSG_SPACE(2 * sizeof(int))];
+	char bytes[CMSG_SPACE(GIFTS_MAX * sizeof(int))];
 };
 
 static int fill_name(const char *path, struct sockaddr_un *name, char *error, size_t error_bytes)
@@ -153,28 +154,31 @@ int weft_shm_accept(int listener, struct weft_shm_hello *hello, int *out)
 int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm_link *link)
 {
 	struct message m = make_message(hello);
-	int fds[2] = { link->pool->fd, link->fd };
+	int fds[GIFTS_MAX] = { link->pool->fd, link->fd };
+	size_t fds_bytes = (2 + link->n_ears) * sizeof(fds[0]);
 	union control control = { 0 };
 	struct iovec iov = { &m, sizeof(m) };
 	struct msghdr msg = { .msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
+		.msg_controllen = CMSG_SPACE(fds_bytes) };
 
 	WEFT_ASSERT(link->end == FAR && link->line < 0);
 	m.hello.planes = link->planes;
 	m.slots = link->pool->slots;
 	m.slot_bytes = link->pool->slot_bytes;
 	m.entries = link->entries;
+	memcpy(fds + 2, link->to_give, link->n_ears * sizeof(fds[0]));
 	control.header = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
+		.cmsg_len = CMSG_LEN(fds_bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
 	};
-	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+	memcpy(CMSG_DATA(&control.header), fds, fds_bytes);
 	if (sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(m)) {
 		close(fd);
 		return -1;
 	}
 	link->line = fd;
+	bells_given(link);
 	return 0;
 }
 
@@ -190,15 +194,21 @@ void weft_shm_refuse(int fd, const char *why)
 
 /* ---- near end ---- */
 
-static void close_both(const int fds[2])
+static void close_gifts(const int fds[GIFTS_MAX])
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < GIFTS_MAX; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
 
-/* fds: what came with it, -1 where nothing did.  More than two are closed by the kernel. */
-static ssize_t receive(int fd, struct message *m, int fds[2])
+static void no_gifts(int fds[GIFTS_MAX])
+{
+	for (unsigned i = 0; i < GIFTS_MAX; i++)
+		fds[i] = -1;
+}
+
+/* fds: what came with it, -1 where nothing did.  What there is no room for the kernel closes. */
+static ssize_t receive(int fd, struct message *m, int fds[GIFTS_MAX])
 {
 	union control control;
 	struct iovec iov = { m, sizeof(*m) };
@@ -208,29 +218,37 @@ static ssize_t receive(int fd, struct message *m, int fds[2])
 		.msg_controllen = sizeof(control.bytes) };
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
-	fds[0] = fds[1] = -1;
+	no_gifts(fds);
 	if (n < 0)
 		return n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 			memcpy(fds, CMSG_DATA(c),
-				WEFT_MIN(c->cmsg_len - CMSG_LEN(0), 2 * sizeof(int)));
+				WEFT_MIN(c->cmsg_len - CMSG_LEN(0), GIFTS_MAX * sizeof(int)));
 	return n;
 }
 
 static int join(int fd, struct weft_shm_hello *hello, struct weft_shm_pool *pool,
-	struct weft_shm_link **link, const struct message *m, const int fds[2])
+	struct weft_shm_link **link, const struct message *m, int fds[GIFTS_MAX])
 {
+	uint32_t n_ears = 0;
+
+	while (n_ears < WEFT_SHM_EARS_MAX && fds[2 + n_ears] >= 0)
+		n_ears++;
 	if (pool_join(pool, m->slots, m->slot_bytes, fds[0])) {
-		close(fds[1]);
+		fds[0] = -1;
+		close_gifts(fds);
 		return -1;
 	}
 	*link = link_join(pool, m->hello.planes, m->entries, fds[1], NULL);
 	if (!*link) {
 		weft_shm_pool_close(pool);
+		fds[0] = fds[1] = -1;
+		close_gifts(fds);
 		return -1;
 	}
 	(*link)->line = fd;
+	bells_join(*link, fds + 2, n_ears);
 	*hello = m->hello;
 	return 0;
 }
@@ -238,9 +256,9 @@ static int join(int fd, struct weft_shm_hello *hello, struct weft_shm_pool *pool
 static const char hung_up[] = "hung up without a word";
 
 /* Hears the answer; NULL, or what is wrong with it. */
-static const char *hear(int fd, struct message *m, int fds[2])
+static const char *hear(int fd, struct message *m, int fds[GIFTS_MAX])
 {
-	fds[0] = fds[1] = -1;
+	no_gifts(fds);
 	if (!is_readable(fd, DIAL_MS))
 		return "no answer";
 	ssize_t n = receive(fd, m, fds);
@@ -274,11 +292,11 @@ static int call(const struct sockaddr_un *name, const struct message *m)
  * the other end waits for it; then it has hung up, and we call again.
  */
 static const char *talk(const struct sockaddr_un *name, const struct message *hello, int *fd,
-	struct message *m, int fds[2])
+	struct message *m, int fds[GIFTS_MAX])
 {
 	const char *why = NULL;
 
-	fds[0] = fds[1] = -1;
+	no_gifts(fds);
 	for (unsigned i = 0; i < CALLS_MAX; i++) {
 		if (i)
 			(void)poll(NULL, 0, PAUSE_MS);
@@ -303,14 +321,14 @@ int weft_shm_dial(const char *path, struct weft_shm_hello *hello, struct weft_sh
 {
 	struct message mine = make_message(hello), m;
 	struct sockaddr_un name;
-	int fd, fds[2];
+	int fd, fds[GIFTS_MAX];
 
 	if (fill_name(path, &name, error, error_bytes))
 		return -1;
 	const char *why = talk(&name, &mine, &fd, &m, fds);
 
 	if (why)
-		close_both(fds);
+		close_gifts(fds);
 	else if (join(fd, hello, pool, link, &m, fds))
 		why = "the memory is not what the answer says";
 	if (!why)

@@ -8,6 +8,9 @@
 #include <weft/switchd.h>
 #include <weft/topo.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define PATH_BYTES 108 /* sockaddr_un's */
 #define ERROR_BYTES 256
 #define PROCESSES_MAX 1024u
@@ -93,7 +96,35 @@ void nic_flush(struct weft_switchd *sw);
 void nic_carrier(struct weft_switchd *sw); /* tells all which planes are up */
 /* Before a sleep, and after.  False: something came meanwhile, do not sleep. */
 bool nic_will_sleep(struct weft_switchd *sw, bool will);
+void nic_ear_clear(struct weft_switchd *sw, uint32_t index, uint32_t cpu);
 uint64_t nic_bad(const struct weft_switchd *sw);
+
+/* ---- ears.c: threads that are woken by programs on their own CPU ---- */
+
+struct ear {
+	struct weft_switchd *sw;
+	pthread_t thread;
+	int epoll_fd;
+	uint32_t cpu;
+};
+
+struct ears {
+	pthread_mutex_t baton; /* who has it is the switch */
+	_Atomic uint32_t waiting;
+	uint32_t n; /* threads; 0: there are no ears */
+	bool ends;
+	int kick_fd, end_fd; /* wake the main thread; all ears */
+	struct ear ear[WEFT_SHM_EARS_MAX];
+};
+
+/* None where threads may not run in real time.  The caller has the baton then. */
+void ears_open(struct weft_switchd *sw, bool is_real_time);
+void ears_close(struct weft_switchd *sw); /* the caller gives it back */
+bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link, uint32_t index);
+void ears_heard(struct weft_switchd *sw); /* the main thread has been woken by one */
+void baton_take(struct weft_switchd *sw);
+void baton_give(struct weft_switchd *sw);
+bool baton_is_wanted(struct weft_switchd *sw);
 
 /* ---- iface.c: hosts behind interfaces ---- */
 
@@ -151,7 +182,15 @@ struct json_t *report_links(struct weft_switchd *sw);
 /* ---- switchd.c, loop.c ---- */
 
 /* What an epoll event is about. */
-enum watch { WATCH_PORTS, WATCH_PROCESS, WATCH_IFACE, WATCH_NETLINK, WATCH_CONTROL, WATCH_CLIENT };
+enum watch {
+	WATCH_PORTS,
+	WATCH_PROCESS,
+	WATCH_IFACE,
+	WATCH_NETLINK,
+	WATCH_CONTROL,
+	WATCH_CLIENT,
+	WATCH_EARS,
+};
 
 enum { LINK_TOLD_DOWN = 1, LINK_FAR_DOWN = 2 }; /* by a request; its host's interface is down */
 
@@ -168,6 +207,7 @@ struct weft_switchd {
 	struct weft_shm_pool pool;
 	struct slots slots;
 	struct nic nic;
+	struct ears ears;
 	struct ifaces ifaces;
 	struct client clients[CLIENTS_MAX];
 	int epoll_fd, control_fd, lock_fd;
@@ -202,8 +242,14 @@ static inline uint64_t to_ns(const struct weft_switchd *sw, uint64_t ps)
 size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns);
 /* After a turn that moved so much: sleep by time, for more to come meanwhile. */
 bool loop_gathers(const struct weft_switchd *sw, size_t moved);
-/* Takes in what epoll has to tell, now or within wait_ns. */
-void loop_look(struct weft_switchd *sw, uint64_t wait_ns);
+/* Takes in what epoll has to tell. */
+void loop_look(struct weft_switchd *sw);
+/* After each turn: is this a stream? */
+void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved);
+#define LOOP_AWAKE_NS 15000u /* what is nearer is not slept for */
+/* Until the rack's next event; WEFT_NEVER: there is none. */
+uint64_t loop_wait_ns(const struct weft_switchd *sw);
+bool loop_real_time(void); /* for this thread; false: it may not */
 /* on_again_ns: of a reboot; 0: stays so. */
 void loop_power(struct weft_switchd *sw, uint32_t node, bool on, uint64_t on_again_ns);
 /* A link or switch has changed: hosts are to see it. */

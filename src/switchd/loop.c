@@ -30,7 +30,6 @@
 #define FEW_UNDER_WAY 6u
 #define GATHER_NS_MIN 50000u
 #define GATHER_NS_MAX 100000u
-#define AWAKE_NS 15000u /* what is nearer is not slept for */
 #define SLEEP_NS_MAX 500000000u
 #define LOOK_NS 1000000u /* between looks for requests while busy */
 #define EVENTS_MAX 64
@@ -111,7 +110,7 @@ size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
 
 void weft_switchd_turn(struct weft_switchd *sw)
 {
-	loop_look(sw, 0);
+	loop_look(sw);
 	(void)loop_turn(sw, real_now_ns());
 }
 
@@ -140,21 +139,36 @@ static void handle(struct weft_switchd *sw, uint64_t tag)
 	case WATCH_CLIENT:
 		control_serve(sw, index);
 		break;
+	case WATCH_EARS:
+		ears_heard(sw);
+		break;
 	}
 }
 
-void loop_look(struct weft_switchd *sw, uint64_t wait_ns)
+void loop_look(struct weft_switchd *sw)
 {
-	struct timespec wait = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	struct epoll_event events[EVENTS_MAX];
-	int n = epoll_pwait2(sw->epoll_fd, events, EVENTS_MAX, &wait, NULL);
+	int n = epoll_wait(sw->epoll_fd, events, EVENTS_MAX, 0);
 
 	for (int i = 0; i < n; i++)
 		handle(sw, events[i].data.u64);
 }
 
+/* The same within wait_ns; until something comes, the baton is free. */
+static void look_later(struct weft_switchd *sw, uint64_t wait_ns)
+{
+	struct timespec wait = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
+	struct epoll_event events[EVENTS_MAX];
+
+	baton_give(sw);
+	int n = epoll_pwait2(sw->epoll_fd, events, EVENTS_MAX, &wait, NULL);
+	baton_take(sw);
+	for (int i = 0; i < n; i++)
+		handle(sw, events[i].data.u64);
+}
+
 /* Every window: how long to gather. */
-static void judge_traffic(struct weft_switchd *sw, uint64_t now_ns, size_t moved)
+void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved)
 {
 	sw->window_moved += moved;
 	if (now_ns - sw->window_ns < WINDOW_NS)
@@ -170,6 +184,15 @@ static void judge_traffic(struct weft_switchd *sw, uint64_t now_ns, size_t moved
 	sw->window_moved = 0;
 }
 
+uint64_t loop_wait_ns(const struct weft_switchd *sw)
+{
+	uint64_t next_ps = weft_rack_next_ps(sw->rack), now_ns = real_now_ns();
+
+	if (next_ps == WEFT_NEVER)
+		return WEFT_NEVER;
+	return to_ns(sw, next_ps) - WEFT_MIN(to_ns(sw, next_ps), now_ns);
+}
+
 bool loop_gathers(const struct weft_switchd *sw, size_t moved)
 {
 	const struct weft_rack_stats *s = weft_rack_stats(sw->rack);
@@ -181,49 +204,53 @@ bool loop_gathers(const struct weft_switchd *sw, size_t moved)
 /* Sleeps until something may be due. */
 static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
 {
-	uint64_t now_ns = real_now_ns(), wait_ns = SLEEP_NS_MAX;
+	uint64_t now_ns = real_now_ns(), wait_ns;
 
 	if (loop_gathers(sw, moved)) {
 		if (now_ns < turn_ns + sw->gather_ns)
 			real_sleep_ns(turn_ns + sw->gather_ns - now_ns);
 		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
 			sw->looked_ns = now_ns;
-			loop_look(sw, 0);
+			loop_look(sw);
 		}
 		return;
 	}
-	uint64_t next_ps = weft_rack_next_ps(sw->rack);
-
-	if (next_ps != WEFT_NEVER)
-		wait_ns = WEFT_MIN(
-			wait_ns, to_ns(sw, next_ps) - WEFT_MIN(to_ns(sw, next_ps), now_ns));
+	wait_ns = WEFT_MIN(loop_wait_ns(sw), (uint64_t)SLEEP_NS_MAX);
 	if (sw->next_on_ns != WEFT_NEVER)
 		wait_ns = WEFT_MIN(wait_ns, sw->next_on_ns - WEFT_MIN(sw->next_on_ns, now_ns));
-	if (moved || wait_ns < AWAKE_NS) {
+	if (moved || wait_ns < LOOP_AWAKE_NS) {
 		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
 			sw->looked_ns = now_ns;
-			loop_look(sw, 0);
+			loop_look(sw);
 		}
 		return;
 	}
 	if (nic_will_sleep(sw, true))
-		loop_look(sw, wait_ns);
+		look_later(sw, wait_ns);
 	(void)nic_will_sleep(sw, false);
 	sw->looked_ns = now_ns;
 }
 
-void weft_switchd_run(struct weft_switchd *sw, const volatile int *stop)
+bool loop_real_time(void)
 {
 	struct sched_param param = { .sched_priority = REAL_TIME_PRIORITY };
 
+	return !sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+}
+
+void weft_switchd_run(struct weft_switchd *sw, const volatile int *stop)
+{
 	/* Where it is allowed; sleeps then also end when they should. */
-	(void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+	bool is_real_time = loop_real_time();
+
 	(void)prctl(PR_SET_TIMERSLACK, 1);
+	ears_open(sw, is_real_time);
 	while (!*stop && !sw->is_stopped) {
 		uint64_t now_ns = real_now_ns();
 		size_t moved = loop_turn(sw, now_ns);
 
-		judge_traffic(sw, now_ns, moved);
+		loop_judge(sw, now_ns, moved);
 		rest(sw, now_ns, moved);
 	}
+	ears_close(sw);
 }

@@ -192,10 +192,13 @@ void nic_accept(struct weft_switchd *sw)
 
 		if (!why)
 			p = enlist(sw, &hello, host, text, sizeof(text));
+		if (p) /* without, he rings by the line */
+			(void)weft_shm_ears_open(p->link, sw->ears.n);
 		if (!p)
 			weft_shm_refuse(fd, why ? why : text);
 		else if (weft_shm_welcome(fd, &hello, p->link) ||
-			 !watch_add(sw, weft_shm_wait_fd(p->link), WATCH_PROCESS, p->index))
+			 !watch_add(sw, weft_shm_wait_fd(p->link), WATCH_PROCESS, p->index) ||
+			 !ears_watch(sw, p->link, p->index))
 			forget(sw, p);
 	}
 }
@@ -206,6 +209,12 @@ void nic_wake(struct weft_switchd *sw, uint32_t index)
 
 	if (p && !weft_shm_bell_clear(p->link))
 		forget(sw, p);
+}
+
+void nic_ear_clear(struct weft_switchd *sw, uint32_t index, uint32_t cpu)
+{
+	if (sw->nic.process[index])
+		weft_shm_ear_clear(sw->nic.process[index]->link, cpu);
 }
 
 void nic_close(struct weft_switchd *sw)

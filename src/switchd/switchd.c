@@ -2,8 +2,9 @@
 /*
  * switchd - opening and closing.
  *
- * All switches of a fabric are one process and one thread: a packet crosses three of them in the
- * time that handing it to another thread would take, and a cable between two is a number in a heap.
+ * All switches of a fabric are one process, and one thread at a time: a packet crosses three of
+ * them in the time that handing it to another thread would take, and a cable between two is a
+ * number in a heap.
  *
  * The pool's memory is given out by the kernel as it is touched, so its size is what may be needed
  * at worst (every host's programs and every queue of the fabric full), not what is used.
@@ -124,6 +125,7 @@ int weft_switchd_open(struct weft_switchd **out, const struct weft_switchd_confi
 		(void)snprintf(error, error_bytes, "out of memory");
 		return -1;
 	}
+	sw->ears = (struct ears){ .baton = PTHREAD_MUTEX_INITIALIZER, .kick_fd = -1, .end_fd = -1 };
 	sw->epoll_fd = sw->control_fd = sw->nic.listener = sw->lock_fd = sw->pool.fd = -1;
 	sw->ifaces = (struct ifaces){ .tx_fd = -1, .netlink_fd = -1, .ioctl_fd = -1 };
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)

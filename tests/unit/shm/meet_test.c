@@ -113,14 +113,18 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 	CHECK_EQ(hello.udp_port, 77);
 	far_open(&far);
 	hello.udp_port = 99;
+	REQUIRE(!weft_shm_ears_open(far.link, WEFT_SHM_EARS_MAX));
 	REQUIRE(!weft_shm_welcome(fd, &hello, far.link));
 	CHECK_EQ(weft_shm_wait_fd(far.link), fd);
 	CHECK_EQ(weft_shm_put(far.link, WEFT_SHM_FILL, desc, 2), 2);
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	struct pollfd any[WEFT_SHM_EARS_MAX + 1] = { wait };
 
+	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
+		any[i + 1] = (struct pollfd){ weft_shm_ear_fd(far.link, i), POLLIN, 0 };
 	weft_shm_will_sleep(far.link, true);
 	if (!weft_shm_waiting(far.link, WEFT_SHM_TX + 1))
-		CHECK_EQ(poll(&wait, 1, 5000), 1);
+		CHECK_EQ(poll(any, WEFT_COUNT(any), 5000), 1);
 	weft_shm_will_sleep(far.link, false);
 	REQUIRE(weft_shm_take(far.link, WEFT_SHM_TX + 1, desc, 4) == 1);
 	CHECK_EQ(desc[0].slot, 5);

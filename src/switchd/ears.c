@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ears - the switch is woken where the one who wakes it runs.
+ *
+ *    program on CPU 0 --ear 0--> thread on CPU 0 --+
+ *    program on CPU 1 --ear 1--> thread on CPU 1 --+-- baton: one of them at a time is the switch
+ *    control, interfaces, time ----> main thread --+
+ *
+ * To wake a thread on another CPU costs a virtual machine 10 us at either end, on the same CPU 2.
+ * Programs for RDMA poll, so all CPUs are taken and the thread that forwards has to take one from
+ * somebody; if it is the sender's, whom it has just interrupted anyway, nobody waits for an
+ * interrupt of another CPU.  That is how the kernel forwards, too: in the sender's system call.
+ *
+ * Ears serve the few packets of a ping-pong.  Whatever takes time goes to the main thread, which
+ * may run anywhere: streams, for which it gathers, and events that lie ahead.  Where lines are
+ * slow every packet has such events, and there are no ears.
+ *
+ * The baton is asked for only by who has been woken, so rarely while another has it: nobody rings
+ * while the switch is awake.  Who has it sees that it is wanted after each turn, and lets it go.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 64
+#define STOP_TAG UINT64_MAX
+
+void baton_take(struct weft_switchd *sw)
+{
+	atomic_fetch_add(&sw->ears.waiting, 1);
+	(void)pthread_mutex_lock(&sw->ears.baton);
+	atomic_fetch_sub(&sw->ears.waiting, 1);
+}
+
+void baton_give(struct weft_switchd *sw)
+{
+	(void)pthread_mutex_unlock(&sw->ears.baton);
+}
+
+bool baton_is_wanted(struct weft_switchd *sw)
+{
+	return atomic_load_explicit(&sw->ears.waiting, memory_order_relaxed) > 0;
+}
+
+static void ring(int fd)
+{
+	uint64_t one = 1;
+
+	(void)!write(fd, &one, sizeof(one));
+}
+
+void ears_heard(struct weft_switchd *sw)
+{
+	uint64_t count;
+
+	(void)!read(sw->ears.kick_fd, &count, sizeof(count));
+}
+
+/* Turns with the baton until there is nothing to do, or it is somebody else's to do. */
+static void work(struct weft_switchd *sw)
+{
+	(void)nic_will_sleep(sw, false);
+	while (!baton_is_wanted(sw)) {
+		uint64_t now_ns = real_now_ns();
+		size_t moved = loop_turn(sw, now_ns);
+
+		loop_judge(sw, now_ns, moved);
+		uint64_t wait_ns = loop_wait_ns(sw);
+
+		if (loop_gathers(sw, moved) ||
+			(wait_ns >= LOOP_AWAKE_NS && wait_ns != WEFT_NEVER)) {
+			ring(sw->ears.kick_fd);
+			return;
+		}
+		if (moved || wait_ns != WEFT_NEVER)
+			continue;
+		if (nic_will_sleep(sw, true))
+			return;
+		(void)nic_will_sleep(sw, false);
+	}
+}
+
+static void *listen_here(void *arg)
+{
+	struct ear *ear = arg;
+	struct weft_switchd *sw = ear->sw;
+	struct epoll_event events[EVENTS_MAX];
+
+	(void)loop_real_time(); /* a new thread does not inherit it */
+	for (;;) {
+		int n = epoll_wait(ear->epoll_fd, events, EVENTS_MAX, -1);
+
+		if (n < 0 && errno != EINTR)
+			return NULL;
+		baton_take(sw);
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.u64 != STOP_TAG)
+				nic_ear_clear(sw, events[i].data.u32, ear->cpu);
+		}
+		bool ends = sw->ears.ends;
+
+		if (!ends)
+			work(sw);
+		baton_give(sw);
+		if (ends)
+			return NULL;
+	}
+}
+
+/* ---- beginning and end ---- */
+
+/* How many: one per CPU, where these are few, and all of them ours. */
+static uint32_t wanted(const struct weft_switchd *sw)
+{
+	const struct weft_topo_shape *s = sw->shape;
+	uint64_t line_ns = sw->nic.frame_ps / 1000;
+	cpu_set_t cpus;
+	uint32_t n;
+
+	if (line_ns >= LOOP_AWAKE_NS || s->host_delay_ns >= LOOP_AWAKE_NS ||
+		s->core_delay_ns >= LOOP_AWAKE_NS || sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 0;
+	n = (uint32_t)CPU_COUNT(&cpus);
+	if (n < 2 || n > WEFT_SHM_EARS_MAX)
+		return 0;
+	for (uint32_t cpu = 0; cpu < n; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			return 0;
+	}
+	return n;
+}
+
+static bool open_ear(struct weft_switchd *sw, struct ear *ear, uint32_t cpu)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = STOP_TAG };
+	pthread_attr_t attr;
+	cpu_set_t only;
+
+	*ear = (struct ear){ .sw = sw, .cpu = cpu };
+	ear->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ear->epoll_fd < 0)
+		return false;
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	bool ok = !epoll_ctl(ear->epoll_fd, EPOLL_CTL_ADD, sw->ears.end_fd, &event) &&
+		  !pthread_attr_init(&attr);
+
+	if (ok) {
+		ok = !pthread_attr_setaffinity_np(&attr, sizeof(only), &only) &&
+		     !pthread_create(&ear->thread, &attr, listen_here, ear);
+		(void)pthread_attr_destroy(&attr);
+	}
+	if (!ok)
+		(void)close(ear->epoll_fd);
+	return ok;
+}
+
+void ears_open(struct weft_switchd *sw, bool is_real_time)
+{
+	struct ears *ears = &sw->ears;
+	sigset_t all, before;
+	uint32_t n = is_real_time ? wanted(sw) : 0;
+
+	baton_take(sw);
+	if (!n)
+		return;
+	ears->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ears->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ears->kick_fd < 0 || ears->end_fd < 0 ||
+		!watch_add(sw, ears->kick_fd, WATCH_EARS, 0))
+		return;
+	/* Signals are the main thread's: they end its sleep. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (ears->n < n && open_ear(sw, &ears->ear[ears->n], ears->n))
+		ears->n++;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void ears_close(struct weft_switchd *sw)
+{
+	struct ears *ears = &sw->ears;
+
+	ears->ends = true;
+	baton_give(sw);
+	if (ears->end_fd >= 0)
+		ring(ears->end_fd);
+	for (uint32_t i = 0; i < ears->n; i++) {
+		(void)pthread_join(ears->ear[i].thread, NULL);
+		(void)close(ears->ear[i].epoll_fd);
+	}
+	if (ears->kick_fd >= 0)
+		(void)close(ears->kick_fd);
+	if (ears->end_fd >= 0)
+		(void)close(ears->end_fd);
+	ears->kick_fd = ears->end_fd = -1;
+	ears->n = 0;
+	ears->ends = false;
+}
+
+/* Edges: a bell that could not be cleared by who was woken does not wake him again at once. */
+bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link, uint32_t index)
+{
+	for (uint32_t cpu = 0; cpu < sw->ears.n; cpu++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = index };
+		int fd = weft_shm_ear_fd(link, cpu);
+
+		if (fd >= 0 && epoll_ctl(sw->ears.ear[cpu].epoll_fd, EPOLL_CTL_ADD, fd, &event))
+			return false;
+	}
+	return true;
+}

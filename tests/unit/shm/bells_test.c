@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+static bool is_rung(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+}
+
+/* As after a welcome. */
+static void ears_open(struct pair *p, uint32_t n)
+{
+	int fds[WEFT_SHM_EARS_MAX], line = p->far->line;
+
+	p->far->line = -1;
+	REQUIRE(!weft_shm_ears_open(p->far, n));
+	p->far->line = line;
+	for (uint32_t i = 0; i < n; i++)
+		fds[i] = dup(p->far->to_give[i]);
+	bells_given(p->far);
+	bells_join(p->near, fds, n);
+}
+
+static int open_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+TEST(weft_shm_bell__rings_the_ear_of_its_own_cpu)
+{
+	cpu_set_t before, one;
+	struct pair p;
+	uint32_t ears = 0;
+
+	REQUIRE(!sched_getaffinity(0, sizeof(before), &before));
+	pair_open(&p, 1, 8);
+	ears_open(&p, WEFT_SHM_EARS_MAX);
+	for (uint32_t cpu = 0; cpu < WEFT_SHM_EARS_MAX; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (!CPU_ISSET(cpu, &before) || sched_setaffinity(0, sizeof(one), &one))
+			continue;
+		weft_shm_will_sleep(p.far, true);
+		weft_shm_bell(p.near);
+		weft_shm_bell(p.near); /* once per sleep */
+		for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
+			CHECK_EQ(is_rung(weft_shm_ear_fd(p.far, i)), i == cpu);
+		CHECK(!is_rung(weft_shm_wait_fd(p.far)));
+		weft_shm_ear_clear(p.far, cpu);
+		CHECK(!is_rung(weft_shm_ear_fd(p.far, cpu)));
+		ears++;
+	}
+	CHECK(ears > 0);
+	CHECK(!sched_setaffinity(0, sizeof(before), &before));
+	pair_close(&p);
+}
+
+TEST(weft_shm_bell__rings_by_the_line_where_there_is_no_ear)
+{
+	struct pair p;
+
+	pair_open(&p, 1, 8);
+	CHECK_EQ(weft_shm_ear_fd(p.far, 0), -1);
+	weft_shm_will_sleep(p.far, true);
+	weft_shm_bell(p.near);
+	CHECK(is_rung(weft_shm_wait_fd(p.far)));
+	CHECK(weft_shm_bell_clear(p.far));
+	ears_open(&p, 2);
+	weft_shm_will_sleep(p.near, true); /* the near end has none */
+	weft_shm_bell(p.far);
+	CHECK(is_rung(weft_shm_wait_fd(p.near)));
+	pair_close(&p);
+}
+
+/* Nobody has cleared it for long; or the other end is gone. */
+TEST(weft_shm_bell__rings_by_the_line_where_the_ear_is_deaf)
+{
+	struct pair p;
+
+	pair_open(&p, 1, 8);
+	ears_open(&p, WEFT_SHM_EARS_MAX);
+	for (unsigned i = 0; i < 100000 && !is_rung(weft_shm_wait_fd(p.far)); i++) {
+		weft_shm_will_sleep(p.far, true);
+		weft_shm_bell(p.near);
+	}
+	CHECK(is_rung(weft_shm_wait_fd(p.far)));
+	weft_shm_link_close(p.near);
+	p.near = NULL;
+	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
+		weft_shm_ear_clear(p.far, i); /* does not wait, nor end us */
+	weft_shm_ear_clear(p.far, WEFT_SHM_EARS_MAX);
+	pair_close(&p);
+}
+
+TEST(weft_shm_ears_open__takes_all_or_none)
+{
+	struct rlimit before, few;
+	struct pair p;
+	int fds;
+
+	pair_open(&p, 1, 8);
+	fds = open_fds();
+	REQUIRE(!getrlimit(RLIMIT_NOFILE, &before));
+	few = before;
+	few.rlim_cur = (rlim_t)fds + 3;
+	int line = p.far->line;
+
+	p.far->line = -1;
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &few));
+	CHECK_EQ(weft_shm_ears_open(p.far, 4), -1);
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &before));
+	p.far->line = line;
+	CHECK_EQ(open_fds(), fds);
+	CHECK_EQ(weft_shm_ear_fd(p.far, 0), -1);
+	pair_close(&p);
+}

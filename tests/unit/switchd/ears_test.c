@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "switches.h"
+
+#include <poll.h>
+#include <sched.h>
+
+#define FAST                                                                                       \
+	"name: small2\nplanes: 2\nt0s: 2\nt1s: 2\nhosts: [alice, bob]\n"                           \
+	"host_links: {speed: 100Gb/s, delay: 0ns}\ncore_links: {speed: 100Gb/s, delay: 0ns}\n"     \
+	"switch: {queue: 500KB}\nbase_rtt: 250us\n"
+#define PATIENCE 100000u /* of 0.1 ms */
+#define PORT 7
+
+/* A switch of which this thread is the main one, and has the baton. */
+struct stage {
+	struct place place;
+	struct weft_switchd *sw;
+	struct program alice, bob;
+};
+
+static void stage_open(struct stage *s, const char *fabric)
+{
+	place_open(&s->place, fabric);
+	s->sw = switch_open(&s->place, NULL);
+	ears_open(s->sw, true);
+	REQUIRE(!program_open(&s->alice, s->sw, "alice", PORT));
+	REQUIRE(!program_open(&s->bob, s->sw, "bob", PORT));
+	turns(s->sw, 5);
+}
+
+static void stage_close(struct stage *s)
+{
+	program_close(&s->alice);
+	program_close(&s->bob);
+	ears_close(s->sw);
+	weft_switchd_close(s->sw);
+	place_close(&s->place);
+}
+
+/* As before a sleep of the main thread; and after. */
+static void let_go(struct weft_switchd *sw)
+{
+	while (!nic_will_sleep(sw, true)) {
+		(void)nic_will_sleep(sw, false);
+		weft_switchd_turn(sw);
+	}
+	baton_give(sw);
+}
+
+static void take_back(struct weft_switchd *sw)
+{
+	baton_take(sw);
+	(void)nic_will_sleep(sw, false);
+}
+
+static size_t await(struct program *p, struct weft_shm_desc d[], size_t n)
+{
+	size_t got = 0;
+
+	for (unsigned i = 0; i < PATIENCE && got < n; i++) {
+		got += weft_shm_take(p->link, WEFT_SHM_RX, d + got, n - got);
+		if (got < n)
+			usleep(100);
+	}
+	return got;
+}
+
+static bool has_ears(const struct weft_switchd *sw)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) || CPU_COUNT(&cpus) < 2 ||
+		CPU_COUNT(&cpus) > (int)WEFT_SHM_EARS_MAX)
+		return false;
+	CHECK_EQ(sw->ears.n, (uint32_t)CPU_COUNT(&cpus));
+	return true;
+}
+
+TEST(ears__forward_while_the_main_thread_sleeps)
+{
+	struct weft_shm_desc d;
+	struct stage s;
+
+	stage_open(&s, FAST);
+	if (has_ears(s.sw)) {
+		for (unsigned i = 0; i < 200; i++) {
+			uint32_t src = i % 2 ? BOB : ALICE, dst = i % 2 ? ALICE : BOB;
+			struct program *from = i % 2 ? &s.bob : &s.alice;
+			struct program *to = i % 2 ? &s.alice : &s.bob;
+
+			let_go(s.sw);
+			REQUIRE(program_send(from, s.sw->topo, src, dst, 1, PORT, 99));
+			weft_shm_bell(from->link);
+			REQUIRE(await(to, &d, 1) == 1);
+			take_back(s.sw);
+			program_done(to, &d, 1);
+		}
+	}
+	stage_close(&s);
+}
+
+/* Who gathers would keep the sender from his CPU. */
+TEST(ears__leave_streams_to_the_main_thread)
+{
+	struct weft_shm_desc d[64];
+	struct stage s;
+
+	stage_open(&s, FAST);
+	if (has_ears(s.sw)) {
+		struct pollfd kick = { .fd = s.sw->ears.kick_fd, .events = POLLIN };
+
+		s.sw->gather_ns = 50000;
+		s.sw->window_moved = UINT32_MAX; /* as it will be judged again, too */
+		let_go(s.sw);
+		for (unsigned i = 0; i < 32; i++)
+			REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+		weft_shm_bell(s.alice.link);
+		CHECK_EQ(poll(&kick, 1, 20000), 1);
+		take_back(s.sw);
+		ears_heard(s.sw);
+		CHECK_EQ(poll(&kick, 1, 0), 0);
+		CHECK_EQ(program_receive(&s.bob, s.sw, d, 32), 32);
+	}
+	stage_close(&s);
+}
+
+/* A program that dies leaves nothing behind that ears would trip over. */
+TEST(ears__outlive_their_programs)
+{
+	struct weft_shm_desc d;
+	struct stage s;
+
+	stage_open(&s, FAST);
+	for (unsigned i = 0; i < 20 && has_ears(s.sw); i++) {
+		let_go(s.sw);
+		weft_shm_bell(s.alice.link);
+		program_close(&s.alice);
+		take_back(s.sw);
+		turns(s.sw, 3);
+		REQUIRE(!program_open(&s.alice, s.sw, "alice", PORT));
+		let_go(s.sw);
+		REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+		weft_shm_bell(s.alice.link);
+		REQUIRE(await(&s.bob, &d, 1) == 1);
+		take_back(s.sw);
+		program_done(&s.bob, &d, 1);
+	}
+	stage_close(&s);
+}
+
+TEST(ears_open__has_none_where_lines_are_slow_or_time_is_not_real)
+{
+	struct place place;
+
+	place_open(&place, SMALL2);
+	struct weft_switchd *sw = switch_open(&place, NULL);
+
+	ears_open(sw, true);
+	CHECK_EQ(sw->ears.n, 0);
+	ears_close(sw);
+	weft_switchd_close(sw);
+	place_close(&place);
+	place_open(&place, FAST);
+	sw = switch_open(&place, NULL);
+	ears_open(sw, false);
+	CHECK_EQ(sw->ears.n, 0);
+	ears_close(sw);
+	weft_switchd_close(sw);
+	place_close(&place);
+}
