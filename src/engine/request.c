@@ -14,6 +14,8 @@
  */
 #include "local.h"
 
+#define ASKS 8u /* in a window */
+
 int weft_post_write(struct weft_qp *qp, const struct weft_work *work)
 {
 	struct weft_endpoint *ep = qp->ep;
@@ -182,18 +184,21 @@ bool request_has_work(const struct weft_qp *qp)
 }
 
 /*
- * When to ask for a SACK at once: nothing more to send, or a gate is about to close and the
- * window is too small for the receiver's own threshold to keep our clock running (8.4).
+ * When to ask for a SACK at once: nothing more to send, or the window is too small for the
+ * receiver's own threshold to keep our clock running (8.4): below eight of those an eighth of the
+ * window asks, or short pipes stand still until the last packet of a window has been answered.
  */
 static bool should_ask(const struct weft_qp *qp)
 {
 	uint32_t threshold = qp->ep->config.sack_bytes;
+	bool is_small = qp->cwnd / ASKS < threshold;
 
 	if (qp->sq_send == qp->sq_tail)
 		return !qp->lost;
+	if (is_small && qp->since_ask >= qp->cwnd / ASKS)
+		return true;
 	if (qp->inflight + weft_nominal_bytes(qp->ep->config.mtu_bytes) > qp->cwnd)
-		return qp->cwnd < 4 * threshold &&
-		       (qp->since_ask >= qp->cwnd / 4 || !sent_awaits_answer(qp));
+		return is_small && !sent_awaits_answer(qp);
 	if (!peer_has_room(qp))
 		return (uint64_t)qp->mpr_tx * qp->ep->config.mtu_bytes < 4 * (uint64_t)threshold;
 	const struct sq_work *next = &qp->sq[qp->sq_send & qp->ep->sq_mask];

@@ -105,6 +105,29 @@ TEST(request_send__stops_at_each_of_the_three_gates)
 	world_close(&w);
 }
 
+TEST(request_send__asks_eight_times_in_a_small_window)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkt;
+	uint32_t nominal = weft_nominal_bytes(4096);
+
+	hand_open(&w, 16, 16);
+	post(&w, 1u << 20, false, 0);
+	w.qp[0]->cwnd = 16 * nominal;
+	for (int i = 1; i <= 16; i++) {
+		CHECK_EQ(hand_out(&w, 0, &pkt, 1), 1);
+		CHECK_EQ(!!(pkt.flags & WEFT_BTH_ACK_REQ), i % 2 == 0);
+	}
+	CHECK_EQ(hand_out(&w, 0, &pkt, 1), 0);
+	w.qp[0]->cwnd = 64 * nominal; /* there the receiver's threshold does, four packets */
+	qp_make_ready(w.qp[0]);
+	for (int i = 17; i <= 64; i++) {
+		CHECK_EQ(hand_out(&w, 0, &pkt, 1), 1);
+		CHECK(!(pkt.flags & WEFT_BTH_ACK_REQ));
+	}
+	world_close(&w);
+}
+
 TEST(request_send__what_is_lost_goes_first_on_another_path)
 {
 	struct world w = { 0 };
