@@ -203,6 +203,8 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		ack_in_progress(qp, now);
 	else if (request_has_work(qp))
 		qp_make_ready(qp);
+	if (s->is_probe)
+		loss_on_answer(qp, now);
 }
 
 static bool is_fatal_nack(uint8_t reason)

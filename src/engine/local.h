@@ -440,6 +440,7 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now);
 void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
 		uint64_t now);
+void loss_on_answer(struct weft_qp *qp, uint64_t now); /* to a probe */
 void loss_on_timer(struct weft_qp *qp, uint64_t now);
 void loss_keep_clock(struct weft_qp *qp, uint64_t now);
 void loss_arm(struct weft_qp *qp, uint64_t now);
@@ -596,5 +597,4 @@ static inline uint32_t lowest_bit(uint64_t word)
 }
 
 #include "extended.h"
-
 #endif /* WEFT_ENGINE_LOCAL_H */

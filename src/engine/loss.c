@@ -385,6 +385,30 @@ static void probe_tail(struct weft_qp *qp, uint64_t now)
 		(uint32_t)WEFT_MIN(silent_ns, (uint64_t)UINT32_MAX));
 }
 
+/*
+ * The peer answers, and still lacks what is on its way or about to be sent again.  Ask again once
+ * that would be late: waits double for who is silent.  Not for longer than a timeout: repeats of
+ * what never gets through must grow old enough to be counted.
+ */
+void loss_on_answer(struct weft_qp *qp, uint64_t now)
+{
+	uint64_t silent_ns = now - qp->progress_ns, age_ns = 0;
+
+	if (!qp->probe_wait_ns || !sent_outstanding(qp) || qp->hold_ns > now ||
+		silent_ns > timeout_ns(qp))
+		return;
+	uint64_t late_ns = (uint64_t)qp->rtt_ns + qp->reorder_ns;
+	uint32_t i = qp->psn_unack % PAGE_PSNS;
+
+	if (inflight_bits(qp, qp->psn_unack - i) >> i & 1)
+		age_ns = age16_ns(now, sent_find(qp, qp->psn_unack)->sent16);
+	uint64_t rest_ns = late_ns - WEFT_MIN(age_ns, late_ns);
+
+	rest_ns = WEFT_MAX(rest_ns, (uint64_t)qp->ep->config.base_rtt_ns);
+	qp->probe_wait_ns = WEFT_MIN(qp->probe_wait_ns, silent_ns + rest_ns);
+	loss_arm(qp, now);
+}
+
 void loss_on_timer(struct weft_qp *qp, uint64_t now)
 {
 	if (qp->state != WEFT_QP_RTS)

@@ -166,6 +166,27 @@ TEST(loss__age_tells_of_a_hole_that_holds_up_everything)
 	world_close(&w);
 }
 
+/* The peer answers each question: it is not silent, so that the next need not wait for longer. */
+TEST(loss__repeats_that_are_lost_cost_a_few_round_trips_each)
+{
+	struct world w = { .check = true, .fault = first_packet_is_lost };
+	struct weft_done done = { 0 };
+
+	setup(&w, 64);
+	world_write(&w, 0, 1, 0, 64 * 4096); /* lets it learn the round trip */
+	CHECK_EQ(world_wait(&w, 0, 1, 10000000, &done), 1);
+	fault_permille = 6;
+	uint64_t start_ns = w.now;
+
+	world_write(&w, 0, 2, 0, 4096);
+	CHECK_EQ(world_wait(&w, 0, 1, 10000000, &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	CHECK_EQ(fault_permille, 0);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
+	CHECK(w.now - start_ns < 22 * w.config.base_rtt_ns); /* 56 where each wait doubled */
+	world_close(&w);
+}
+
 TEST(loss__silence_of_everybody_is_not_blamed_on_paths)
 {
 	struct world w = { .check = true, .fault = everything_loses };
