@@ -125,9 +125,8 @@ bool weft_shm_bell_clear(struct weft_shm_link *link);
  * welcome.  -1: no descriptors are left, and none has been opened.
  */
 int weft_shm_ears_open(struct weft_shm_link *link, uint32_t n);
-int weft_shm_ear_fd(const struct weft_shm_link *link, uint32_t cpu); /* -1: none */
-/* A bell that has been rung does not have to be cleared; watch it for edges. */
-void weft_shm_ear_clear(struct weft_shm_link *link, uint32_t cpu);
+/* To be watched for edges, and never read; -1: none. */
+int weft_shm_ear_fd(const struct weft_shm_link *link, uint32_t cpu);
 
 /* Planes whose cable is up, told by the far end (none at first); a change wakes the near end. */
 void weft_shm_carrier_set(struct weft_shm_link *link, uint32_t mask);

@@ -295,13 +295,9 @@ void weft_shm_bell(struct weft_shm_link *link)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(asleep, memory_order_relaxed))
 		return;
-	/* Once per sleep.  A full line is a bell that rings already; an ear that is, is deaf. */
-	if (!atomic_exchange_explicit(asleep, 0, memory_order_relaxed) || link->line < 0)
-		return;
-	int fd = bells_fd(link);
-
-	if (send(fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && fd != link->line)
-		(void)send(link->line, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* Once per sleep. */
+	if (atomic_exchange_explicit(asleep, 0, memory_order_relaxed) && link->line >= 0)
+		bells_ring(link);
 }
 
 bool weft_shm_bell_clear(struct weft_shm_link *link)

@@ -48,8 +48,7 @@ struct weft_shm_link {
 	int fd;           /* memory of the rings; -1: not ours to close */
 	int line;         /* connection to the other end; -1: not yet met */
 	uint32_t n_ears;
-	int ears[WEFT_SHM_EARS_MAX];    /* one end of each is the far end's, the other the near's */
-	int to_give[WEFT_SHM_EARS_MAX]; /* the near end's, until the welcome */
+	int ears[WEFT_SHM_EARS_MAX]; /* eventfds that both ends have */
 	uint32_t reclaim; /* next slot to look at */
 	struct ring rings[RINGS_MAX];
 };
@@ -87,9 +86,8 @@ struct weft_shm_link *link_join(struct weft_shm_pool *pool, uint32_t planes, uin
 
 /* Descriptors that are the link's from now on. */
 void bells_join(struct weft_shm_link *link, const int fds[], uint32_t n);
-void bells_given(struct weft_shm_link *link); /* to the near end: our copies are closed */
 void bells_close(struct weft_shm_link *link);
-/* The descriptor to ring by: that of the ear on this CPU, else of the connection. */
-int bells_fd(const struct weft_shm_link *link);
+/* Wakes the other end, which sleeps: by the ear on this CPU, else by the connection. */
+void bells_ring(const struct weft_shm_link *link);
 
 #endif /* SHM_LOCAL_H */

@@ -168,7 +168,7 @@ int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm
 	m.slots = link->pool->slots;
 	m.slot_bytes = link->pool->slot_bytes;
 	m.entries = link->entries;
-	memcpy(fds + 2, link->to_give, link->n_ears * sizeof(fds[0]));
+	memcpy(fds + 2, link->ears, link->n_ears * sizeof(fds[0]));
 	control.header = (struct cmsghdr){
 		.cmsg_len = CMSG_LEN(fds_bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS
 	};
@@ -178,7 +178,6 @@ int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm
 		return -1;
 	}
 	link->line = fd;
-	bells_given(link);
 	return 0;
 }
 

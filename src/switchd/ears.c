@@ -29,8 +29,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define EVENTS_MAX 64
-#define STOP_TAG UINT64_MAX
 
 void baton_take(struct weft_switchd *sw)
 {
@@ -79,8 +77,9 @@ static void work(struct weft_switchd *sw)
 			ring(sw->ears.kick_fd);
 			return;
 		}
-		if (moved || wait_ns != WEFT_NEVER)
+		if (wait_ns != WEFT_NEVER)
 			continue;
+		/* Who sends cannot have more ready: we have his CPU. */
 		if (nic_will_sleep(sw, true))
 			return;
 		(void)nic_will_sleep(sw, false);
@@ -91,19 +90,13 @@ static void *listen_here(void *arg)
 {
 	struct ear *ear = arg;
 	struct weft_switchd *sw = ear->sw;
-	struct epoll_event events[EVENTS_MAX];
+	struct epoll_event event; /* which does not matter: all that came is looked at */
 
 	(void)loop_real_time(); /* a new thread does not inherit it */
 	for (;;) {
-		int n = epoll_wait(ear->epoll_fd, events, EVENTS_MAX, -1);
-
-		if (n < 0 && errno != EINTR)
+		if (epoll_wait(ear->epoll_fd, &event, 1, -1) < 0 && errno != EINTR)
 			return NULL;
 		baton_take(sw);
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.u64 != STOP_TAG)
-				nic_ear_clear(sw, events[i].data.u32, ear->cpu);
-		}
 		bool ends = sw->ears.ends;
 
 		if (!ends)
@@ -139,7 +132,7 @@ static uint32_t wanted(const struct weft_switchd *sw)
 
 static bool open_ear(struct weft_switchd *sw, struct ear *ear, uint32_t cpu)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = STOP_TAG };
+	struct epoll_event event = { .events = EPOLLIN };
 	pthread_attr_t attr;
 	cpu_set_t only;
 
@@ -205,11 +198,10 @@ void ears_close(struct weft_switchd *sw)
 	ears->ends = false;
 }
 
-/* Edges: a bell that could not be cleared by who was woken does not wake him again at once. */
-bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link, uint32_t index)
+bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link)
 {
 	for (uint32_t cpu = 0; cpu < sw->ears.n; cpu++) {
-		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = index };
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET };
 		int fd = weft_shm_ear_fd(link, cpu);
 
 		if (fd >= 0 && epoll_ctl(sw->ears.ear[cpu].epoll_fd, EPOLL_CTL_ADD, fd, &event))

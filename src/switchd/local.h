@@ -96,7 +96,6 @@ void nic_flush(struct weft_switchd *sw);
 void nic_carrier(struct weft_switchd *sw); /* tells all which planes are up */
 /* Before a sleep, and after.  False: something came meanwhile, do not sleep. */
 bool nic_will_sleep(struct weft_switchd *sw, bool will);
-void nic_ear_clear(struct weft_switchd *sw, uint32_t index, uint32_t cpu);
 uint64_t nic_bad(const struct weft_switchd *sw);
 
 /* ---- ears.c: threads that are woken by programs on their own CPU ---- */
@@ -120,7 +119,7 @@ struct ears {
 /* None where threads may not run in real time.  The caller has the baton then. */
 void ears_open(struct weft_switchd *sw, bool is_real_time);
 void ears_close(struct weft_switchd *sw); /* the caller gives it back */
-bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link, uint32_t index);
+bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link);
 void ears_heard(struct weft_switchd *sw); /* the main thread has been woken by one */
 void baton_take(struct weft_switchd *sw);
 void baton_give(struct weft_switchd *sw);

@@ -198,7 +198,7 @@ void nic_accept(struct weft_switchd *sw)
 			weft_shm_refuse(fd, why ? why : text);
 		else if (weft_shm_welcome(fd, &hello, p->link) ||
 			 !watch_add(sw, weft_shm_wait_fd(p->link), WATCH_PROCESS, p->index) ||
-			 !ears_watch(sw, p->link, p->index))
+			 !ears_watch(sw, p->link))
 			forget(sw, p);
 	}
 }
@@ -209,12 +209,6 @@ void nic_wake(struct weft_switchd *sw, uint32_t index)
 
 	if (p && !weft_shm_bell_clear(p->link))
 		forget(sw, p);
-}
-
-void nic_ear_clear(struct weft_switchd *sw, uint32_t index, uint32_t cpu)
-{
-	if (sw->nic.process[index])
-		weft_shm_ear_clear(sw->nic.process[index]->link, cpu);
 }
 
 void nic_close(struct weft_switchd *sw)
