@@ -63,6 +63,8 @@ static void print_write(FILE *out, const struct weft_pkt *pkt)
 	else
 		fprintf(out, ", %u of %u bytes to 0x%" PRIx64, pkt->w.len_bytes,
 			pkt->w.msg_bytes, pkt->w.va);
+	if (pkt->flags & WEFT_BTH_XRC)
+		fprintf(out, ", srq 0x%06x", pkt->w.srqn);
 	if (weft_op_has_imm(pkt->op))
 		fprintf(out, ", imm 0x%x", pkt->w.imm);
 }

@@ -159,7 +159,7 @@ static void tell_other(json_t *o, const struct weft_pkt *pkt)
 
 static void tell_packet(json_t *o, const struct dissection *d)
 {
-	static const char *const flags[] = { "a", "solicited", "rtx", "ts", NULL };
+	static const char *const flags[] = { "a", "solicited", "rtx", "ts", "xrc", NULL };
 	const struct weft_pkt *pkt = &d->pkt;
 
 	set_text(o, "op", weft_op_name(pkt->op));

@@ -21,7 +21,7 @@ pingpongs() {
 	each "ibv_ud_pingpong -g 0" "" "-e" "-c" "-s 1024 -r 100"
 	each "ibv_srq_pingpong -g 0" "-n 200" "-e -n 200" "-c -n 200" "-q 1" \
 		"-q 64 -r 1000 -n 50"
-	refused ibv_xsrq_pingpong -g 0
+	each "ibv_xsrq_pingpong -g 0" "-n 200" "-e -n 200"
 	refused ibv_rc_pingpong -g 0 -o
 }
 
@@ -54,10 +54,12 @@ bandwidth() {
 	each "ib_atomic_bw -F" "" "-b" "-q 4" "-A CMP_AND_SWAP" "-A CMP_AND_SWAP -b -q 2" "-o 1" \
 		"-o 16" "-e" "-D 2" "-t 16" "-l 8 -n 800" "--use_old_post_send" "-x 3" "-R" \
 		"-z -A FETCH_AND_ADD"
-	for op in XRC DC; do
-		refused ib_write_bw -F -c $op
-		refused ib_send_bw -F -c $op
+	for op in write send; do
+		each "ib_${op}_bw -F" "-c XRC" "-c XRC -a -n 100" "-c XRC -b -q 4" "-c XRC -D 2" \
+			"-c XRC --use_old_post_send -q 2"
+		refused ib_${op}_bw -F -c DC
 	done
+	each "ib_send_bw -F" "-c XRC -e" "-c XRC -s 1 -n 5000"
 	refused ib_write_bw -F --odp
 	refused ib_send_bw -F -c UD -g
 }
@@ -70,7 +72,8 @@ latency() {
 			"--latency_gap=10 -n 200" "-C -n 100"
 	done
 	for op in write send; do
-		each "ib_${op}_lat -F" "-c UC" "-c UC -a -n 50" "-I 128 -s 128" "-I 0"
+		each "ib_${op}_lat -F" "-c XRC" "-c XRC -a -n 50" "-c UC" "-c UC -a -n 50" \
+			"-I 128 -s 128" "-I 0"
 	done
 	each "ib_send_lat -F" "-e" "-c UD" "-c UD -e" "-c UD -s 1024" "-r 64" "--use-srq" \
 		"-c UD -a -n 200"

@@ -8,7 +8,7 @@
 #   h0: client --- 8 x [T0 = T1 = T0] --- h2: server        --flap: one plane after the other is
 #                                                           down for 50 ms, 5 times a second
 #
-# A case that is meant to be refused (XRC, DC, multicast) is well when it ends by itself.
+# A case that is meant to be refused (DC, multicast) is well when it ends by itself.
 set -u
 build=$(realpath "$1")
 shift

@@ -42,6 +42,7 @@ struct weft_dev_channel;
 struct weft_dev_listener;
 struct weft_dev_cq;
 struct weft_dev_srq;
+struct weft_dev_xrcd;
 struct weft_dev_ah;
 struct weft_dev_qp;
 
@@ -228,6 +229,8 @@ struct weft_dev_recv {
 };
 struct weft_dev_srq_attr {
 	uint32_t depth, sges, limit;
+	struct weft_dev_xrcd *xrcd; /* or NULL; for XRC, with: */
+	struct weft_dev_cq *cq;     /* its receives complete there */
 };
 int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *attr, void *user,
 	struct weft_dev_srq **srq);
@@ -236,18 +239,28 @@ int weft_dev_srq_limit(struct weft_dev_srq *srq, uint32_t limit);
 void weft_dev_srq_query(const struct weft_dev_srq *srq, struct weft_dev_srq_attr *attr);
 int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv);
 
+/* ---- XRC: queue pairs of one way each, whose messages name a shared queue ---- */
+
+/* Queue pairs and shared queues of one domain may meet.  Of this process: no other can open it. */
+int weft_dev_xrcd_open(struct weft_dev *dev, struct weft_dev_xrcd **xrcd);
+int weft_dev_xrcd_close(struct weft_dev_xrcd *xrcd);
+uint32_t weft_dev_srq_number(const struct weft_dev_srq *srq); /* SRQN, 24 bits; 0: not of XRC */
+
 /* ---- queue pairs ---- */
 
 enum weft_dev_profile {
 	WEFT_DEV_STRICT,   /* MRC as specified: Write and Write-with-immediate */
 	WEFT_DEV_EXTENDED, /* plus Send, Read, atomics, SRQ, RNR; both ends must have it */
 	WEFT_DEV_DATAGRAM, /* verbs' UD */
+	WEFT_DEV_XRC_SEND, /* as EXTENDED, one way: to a queue pair of the next kind */
+	WEFT_DEV_XRC_RECV, /* has no queues, and no domain but xrcd */
 };
 struct weft_dev_qp_init {
 	uint8_t profile;
 	bool signal_all; /* every send completes, whatever its flags */
 	struct weft_dev_cq *cq_tx, *cq_rx;
-	struct weft_dev_srq *srq; /* or NULL; not STRICT */
+	struct weft_dev_srq *srq; /* or NULL; EXTENDED and DATAGRAM only, and not of XRC */
+	struct weft_dev_xrcd *xrcd; /* XRC_RECV, by weft_dev_xrc_recv_open() only */
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
 	uint32_t owner; /* of events, see weft_dev_listener_open(); 0: nobody in particular */
 	void *user;     /* of events and completions */
@@ -255,6 +268,11 @@ struct weft_dev_qp_init {
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */
 int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,
 	struct weft_dev_qp **qp);
+/* Of init only owner and user count.  Any requests that it serves reach what the shared queue's
+ * protection domain holds. */
+int weft_dev_xrc_recv_open(struct weft_dev_xrcd *xrcd, const struct weft_dev_qp_init *init,
+	struct weft_dev_qp **qp);
+void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user);
 /* Work in flight is dropped without completions; what was received is acknowledged on for a
  * while, so that a peer whose last message has completed here does not fail. */
 int weft_dev_qp_close(struct weft_dev_qp *qp);
@@ -352,6 +370,7 @@ struct weft_dev_send {
 	uint64_t operand[2];             /* FETCH_ADD: {add}; CMP_SWAP: {compare, swap} */
 	struct weft_dev_ah *ah;          /* DATAGRAM */
 	uint32_t peer_qpn, qkey;
+	uint32_t srqn;                   /* XRC_SEND: the peer's shared queue */
 };
 /* ENOMEM: the queue is full; EINVAL: the QP cannot do this.  A wrong lkey becomes a completion
  * LOC_PROT_ERR, as verbs do.  more: another follows at once, so do not send yet. */

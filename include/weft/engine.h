@@ -18,8 +18,9 @@
  * Paths    A path is an EV with a port (= plane).  What address, flow label or SID list an
  *          EV stands for is the business of whoever puts packets on the wire.
  * Profiles A QP is STRICT (MRC: writes, and writes with immediate), EXTENDED (sends, reads and
- *          atomics besides, as verbs programs know them from RC) or DATAGRAM (as UD).  The last
- *          two are ours (docs/decisions/110), want config.extended_qps, and speak only to a peer
+ *          atomics besides, as verbs programs know them from RC), one end of XRC (the same, one
+ *          way, to shared queues of the sender's choice) or DATAGRAM (as UD).  All but the first
+ *          are ours (docs/decisions/110), want config.extended_qps, and speak only to a peer
  *          that has agreed; a strict QP counts such packets and drops them.
  * Threads  One thread at a time per endpoint.  No locks, no globals.
  * Errors   0, or a negative enum weft_error when the *caller* asked for something impossible;
@@ -123,7 +124,13 @@ enum { WEFT_ACCESS_REMOTE_WRITE = 1, WEFT_ACCESS_REMOTE_READ = 2, WEFT_ACCESS_RE
  * the other's second number, it is qpn | 1, and both streams start with the same PSN.  The
  * QP answers the peer's reads only in RTS.
  */
-enum weft_qp_kind { WEFT_QP_STRICT, WEFT_QP_EXTENDED, WEFT_QP_DATAGRAM };
+enum weft_qp_kind {
+	WEFT_QP_STRICT,
+	WEFT_QP_EXTENDED,
+	WEFT_QP_DATAGRAM,
+	WEFT_QP_XRC_SEND, /* as EXTENDED; asks, and takes no requests */
+	WEFT_QP_XRC_RECV, /* answers XRC_SEND; receives come from the queue that a packet names */
+};
 enum { WEFT_NO_RECVQ = 0, WEFT_RNR_FOR_EVER = 7, WEFT_GRH_BYTES = 40 };
 
 struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target state */
@@ -136,6 +143,7 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint8_t kind;           /* enum weft_qp_kind */
 	uint32_t recvq;         /* from weft_recvq_open(); WEFT_NO_RECVQ: receives of its own */
 	uint32_t deny;          /* WEFT_ACCESS_*: not for the peer, whatever regions allow */
+	uint32_t xrcd;          /* XRC_RECV: of weft_recvq_share() */
 	uint32_t qkey;          /* DATAGRAM, which reads nothing of what follows */
 	/* RTR: agreed out of band (Table 10-1) */
 	uint32_t peer, peer_qpn, pathset;
@@ -184,6 +192,7 @@ struct weft_work { /* data and to stay untouched until its weft_done */
 	void *to;         /* READ: len_bytes go there; atomics: 8 bytes, the value before */
 	uint64_t operand[2]; /* FETCH_ADD: { add }; CMP_SWAP: { compare, swap } */
 	uint32_t pathset, peer_qpn, qkey; /* DATAGRAM: to the peer of that set */
+	uint32_t srqn;    /* XRC_SEND: the peer's shared queue, whose domain holds rkey, too */
 };
 
 struct weft_recv { /* extended profile */
@@ -215,7 +224,7 @@ struct weft_done {
 	uint8_t kind;     /* enum weft_done_kind */
 	uint8_t status;   /* enum weft_status */
 	uint8_t flags;    /* enum weft_done_flag bits, of receives in the extended profile */
-	uint32_t peer, src_qpn; /* whom a datagram came from */
+	uint32_t peer, src_qpn; /* whom a datagram came from; peer of others: recvq, see there */
 };
 
 /*
@@ -330,6 +339,14 @@ int weft_recvq_post(struct weft_endpoint *ep, uint32_t recvq, const struct weft_
 int weft_recvq_set_limit(struct weft_endpoint *ep, uint32_t recvq, uint32_t limit);
 bool weft_recvq_limit_hit(struct weft_endpoint *ep, uint32_t recvq);
 uint32_t weft_recvq_count(const struct weft_endpoint *ep, uint32_t recvq);
+
+/*
+ * XRC: the queue may be named by whoever speaks to an XRC_RECV QP of this domain (not 0); its
+ * packets reach regions of pd.  *srqn: 24 bits, by which peers name it.  Closing fails QPs
+ * with a message half arrived there.
+ */
+int weft_recvq_share(struct weft_endpoint *ep, uint32_t recvq, uint32_t xrcd, uint32_t pd,
+		     uint32_t *srqn);
 
 /* Ask the peer to shrink its window by penalty / 128 (section 7.5.1); 0 restores it. */
 int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty);

@@ -51,8 +51,8 @@ enum weft_op {
 	WEFT_OP_PROBE = 0xDE,
 	/*
 	 * Ours, not MRC's: the extended profile, 0xE0 | RC opcode (docs/decisions/110).  All of
-	 * them are shaped like a write: METH, TSETH, RETH, [ImmDt], payload.  Sent only where both
-	 * ends have agreed; anybody else counts and drops them.
+	 * them are shaped like a write: METH, TSETH, [XRCETH], RETH, [ImmDt], payload.  Sent only
+	 * where both ends have agreed; anybody else counts and drops them.
 	 */
 	WEFT_OP_SEND_FIRST = 0xE0,
 	WEFT_OP_SEND_MIDDLE = 0xE1,
@@ -60,6 +60,12 @@ enum weft_op {
 	WEFT_OP_SEND_LAST_IMM = 0xE3,
 	WEFT_OP_SEND_ONLY = 0xE4,
 	WEFT_OP_SEND_ONLY_IMM = 0xE5,
+	WEFT_OP_XRC_WRITE_FIRST = 0xE6, /* with WEFT_BTH_XRC only; all others are MRC's */
+	WEFT_OP_XRC_WRITE_MIDDLE = 0xE7,
+	WEFT_OP_XRC_WRITE_LAST = 0xE8,
+	WEFT_OP_XRC_WRITE_LAST_IMM = 0xE9,
+	WEFT_OP_XRC_WRITE_ONLY = 0xEA,
+	WEFT_OP_XRC_WRITE_ONLY_IMM = 0xEB,
 	WEFT_OP_READ_REQUEST = 0xEC,
 	WEFT_OP_REPLY_FIRST = 0xED,
 	WEFT_OP_REPLY_MIDDLE = 0xEE,
@@ -78,6 +84,7 @@ enum weft_bth_flag {
 	WEFT_BTH_SOLICITED = 0x40, /* ours, in a bit that MRC reserves: wakes who waits for it */
 	WEFT_BTH_RTX = 0x20,     /* a retransmission, or the SACK that one triggered */
 	WEFT_BTH_TS = 0x10,      /* TSETH present */
+	WEFT_BTH_XRC = 0x08,     /* ours, likewise; extended profile only: XRCETH present */
 };
 
 /* What the network did to a packet; read from the outer header by whoever received it. */
@@ -146,6 +153,7 @@ enum { WEFT_CC_TYPE_NSCC = 0, WEFT_CC_TYPE_NACK = 2 };
  *   REPLY_*    offset in message  0           of the message    read number    bytes
  *   REPLY_REF. 0                  AETH NAK    0                 read number    none
  *   DATAGRAM*  QPN of the sender  Q_Key       of the message    0              bytes
+ *   XRC_WRITE* as a write's
  */
 struct weft_pkt_write {
 	const void *data;   /* len_bytes of payload; the simulator may leave it NULL */
@@ -156,6 +164,7 @@ struct weft_pkt_write {
 	uint16_t msn, rqmsn;
 	uint16_t ts;        /* send time in WEFT_TS_UNIT_NS */
 	uint16_t len_bytes; /* payload of this packet, padding not counted */
+	uint32_t srqn;      /* WEFT_BTH_XRC: 24 bits, the peer's shared receive queue */
 };
 
 struct weft_pkt_sack {    /* SETH and CC_STATE */
@@ -246,7 +255,12 @@ static inline bool weft_op_is_write(uint8_t op)
 static inline bool weft_op_is_extended(uint8_t op)
 {
 	return op >= WEFT_OP_SEND_FIRST && op <= WEFT_OP_DATAGRAM_IMM &&
-	       0x31df03fu >> (op - WEFT_OP_SEND_FIRST) & 1;
+	       0x31dffffu >> (op - WEFT_OP_SEND_FIRST) & 1;
+}
+
+static inline bool weft_op_is_xrc_write(uint8_t op)
+{
+	return op >= WEFT_OP_XRC_WRITE_FIRST && op <= WEFT_OP_XRC_WRITE_ONLY_IMM;
 }
 
 /* Carries payload or takes a PSN of its own: has the body `w`. */
@@ -259,6 +273,7 @@ static inline bool weft_op_has_imm(uint8_t op)
 {
 	return op == WEFT_OP_WRITE_LAST_IMM || op == WEFT_OP_WRITE_ONLY_IMM ||
 	       op == WEFT_OP_SEND_LAST_IMM || op == WEFT_OP_SEND_ONLY_IMM ||
+	       op == WEFT_OP_XRC_WRITE_LAST_IMM || op == WEFT_OP_XRC_WRITE_ONLY_IMM ||
 	       op == WEFT_OP_DATAGRAM_IMM;
 }
 
@@ -266,6 +281,7 @@ static inline bool weft_op_ends_message(uint8_t op)
 {
 	return (op >= WEFT_OP_WRITE_LAST && op <= WEFT_OP_WRITE_ONLY_IMM) ||
 	       (op >= WEFT_OP_SEND_LAST && op <= WEFT_OP_DATAGRAM_IMM &&
+		op != WEFT_OP_XRC_WRITE_FIRST && op != WEFT_OP_XRC_WRITE_MIDDLE &&
 		op != WEFT_OP_REPLY_FIRST && op != WEFT_OP_REPLY_MIDDLE);
 }
 

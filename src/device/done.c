@@ -130,15 +130,19 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 	bool has_imm = done->kind == WEFT_DONE_RECV_IMM || done->flags & WEFT_DONE_HAS_IMM;
 	bool solicited = qp->init.profile == WEFT_DEV_STRICT || done->flags & WEFT_DONE_SOLICITED;
 	struct recv held = { 0 }, *recv = &held;
+	struct weft_dev_srq *srq = qp->init.xrcd ? xrc_find(qp->dev, done->peer) : qp->init.srq;
+
+	if (qp->init.xrcd && !srq)
+		return;
 
 	wc.flags = has_imm ? WEFT_DEV_WC_WITH_IMM : 0u;
 	if (qp->held) {
 		held.to = held_at(qp, done->id);
 		if (done->status || !held.to)
 			return; /* the program's own are flushed from its queue */
-	} else if (qp->init.srq) {
-		recv = &qp->init.srq->slots[done->id];
-		qp->init.srq->free[qp->init.srq->n_free++] = (uint32_t)done->id;
+	} else if (srq) {
+		recv = &srq->slots[done->id];
+		srq->free[srq->n_free++] = (uint32_t)done->id;
 	} else {
 		if (done->id != qp->rq_head)
 			return; /* of a life before RESET */
@@ -160,7 +164,10 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 			held_put(qp, done->id, &wc, solicited);
 		return;
 	}
-	done_recv(qp, &wc, solicited);
+	if (qp->init.xrcd)
+		xrc_done(qp, srq, &wc, solicited);
+	else
+		done_recv(qp, &wc, solicited);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
 }

@@ -229,7 +229,8 @@ static struct weft_dev_qp *find_qp(const struct weft_dev *dev, const struct gree
 	struct weft_dev_qp *qp = dev->qps[greet->qp.peer_qpn & (SLOTS - 1)];
 
 	if (!qp || qp->number != greet->qp.peer_qpn || !qp->eq ||
-		qp->attr.peer_qpn != greet->qp.qpn || qp->init.profile != greet->qp.profile ||
+		qp->attr.peer_qpn != greet->qp.qpn ||
+		xrc_peer(qp->init.profile) != greet->qp.profile ||
 		qp->init.profile == WEFT_DEV_DATAGRAM ||
 		greet->qp.qpn >> SLOT_BITS != greet->number ||
 		memcmp(qp->attr.gid, greet->end.addr[0], 16) || qp->attr.state < WEFT_DEV_RTR ||

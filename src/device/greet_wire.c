@@ -92,7 +92,7 @@ static void get_qp(struct reader *r, struct greet_qp *qp)
 		qp->eq_number > WEFT_PSN_MASK || qp->psn > WEFT_PSN_MASK ||
 		qp->mpr_psns < WEFT_MPR_UNIT_PSNS || qp->mpr_psns > WEFT_MPR_MAX_PSNS ||
 		qp->mpr_psns % WEFT_MPR_UNIT_PSNS || qp->wimm > UINT16_MAX ||
-		qp->rd_atomic > 255 || qp->profile > WEFT_DEV_DATAGRAM)
+		qp->rd_atomic > 255 || qp->profile > WEFT_DEV_XRC_RECV)
 		r->failed = true;
 }
 

@@ -45,7 +45,7 @@ struct work { /* a send of the program, in its ring */
 	void *to;
 	uint64_t operand[2];
 	struct weft_dev_ah *ah;
-	uint32_t len_bytes, rkey, imm, peer_qpn, qkey;
+	uint32_t len_bytes, rkey, imm, peer_qpn, qkey, srqn;
 	uint8_t op, flags;
 	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
 	bool scattered;
@@ -169,6 +169,13 @@ struct weft_dev_cq {
 	bool armed, armed_solicited, overrun;
 };
 
+struct weft_dev_xrcd {
+	struct weft_dev *dev;
+	struct weft_dev_pd *pd; /* its queue pairs': without regions */
+	struct weft_dev_cq *cq; /* likewise: never used */
+	uint32_t number, users; /* users: shared queues */
+};
+
 struct weft_dev_srq {
 	struct weft_dev *dev;
 	struct weft_dev_srq *next;
@@ -176,7 +183,7 @@ struct weft_dev_srq {
 	struct weft_dev_srq_attr attr;
 	void *user;
 	uint64_t number;
-	uint32_t recvq, users, n_free;
+	uint32_t recvq, srqn, users, n_free;
 	struct recv *slots;
 	uint32_t *free;
 	uint8_t *lists;
@@ -314,6 +321,26 @@ bool srq_done(struct weft_dev_qp *qp, const struct weft_done *done, struct weft_
 
 /* A receive is over, and its completion ready but for the queue pair's part. */
 void done_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited);
+
+/* ---- xrc.c ---- */
+
+int xrc_share(struct weft_dev_srq *srq); /* a new one; an errno value */
+void xrc_unshare(struct weft_dev_srq *srq);
+/* The shared queue of which the engine took this receive. */
+struct weft_dev_srq *xrc_find(const struct weft_dev *dev, uint32_t recvq);
+void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq,
+	struct weft_dev_wc *wc, bool solicited);
+bool xrc_has_overrun(const struct weft_dev_qp *qp); /* no room for its completions */
+/* Which kind of queue pair one of this profile talks to. */
+static inline uint8_t xrc_peer(uint8_t profile)
+{
+	return profile == WEFT_DEV_XRC_SEND ? WEFT_DEV_XRC_RECV
+	       : profile == WEFT_DEV_XRC_RECV ? WEFT_DEV_XRC_SEND : profile;
+}
+static inline bool xrc_is_part(uint8_t profile)
+{
+	return profile == WEFT_DEV_XRC_SEND || profile == WEFT_DEV_XRC_RECV;
+}
 
 /* ---- held.c ---- */
 

@@ -156,9 +156,10 @@ static bool may_do(const struct weft_dev_qp *qp, const struct weft_dev_send *sen
 		return false;
 	if (qp->init.profile == WEFT_DEV_DATAGRAM)
 		return (send->op == WEFT_DEV_SEND || send->op == WEFT_DEV_SEND_IMM) && send->ah;
-	if (send->op >= WEFT_DEV_READ && send->flags & WEFT_DEV_INLINE)
+	if ((send->op >= WEFT_DEV_READ && send->flags & WEFT_DEV_INLINE) ||
+		qp->init.profile == WEFT_DEV_XRC_RECV || send->srqn > WEFT_PSN_MASK)
 		return false;
-	return qp->init.profile == WEFT_DEV_EXTENDED || send->op <= WEFT_DEV_WRITE_IMM;
+	return qp->init.profile != WEFT_DEV_STRICT || send->op <= WEFT_DEV_WRITE_IMM;
 }
 
 static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
@@ -178,6 +179,7 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		.ah = send->ah,
 		.peer_qpn = send->peer_qpn,
 		.qkey = send->qkey,
+		.srqn = send->srqn,
 	};
 	rc = send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
 					   : take_memory(qp, send, work);
@@ -256,6 +258,7 @@ static int give_one(struct weft_dev_qp *qp, const struct work *work)
 		.operand = { work->operand[0], work->operand[1] },
 		.qkey = work->qkey & 1u << 31 ? qp->attr.qkey : work->qkey,
 		.peer_qpn = work->peer_qpn,
+		.srqn = work->srqn,
 	};
 
 	if (work->fault)
@@ -348,7 +351,8 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 
 	if (WEFT_UNLIKELY(device_is_dead(dev)))
 		return ENODEV;
-	if (qp->init.srq || recv->n_sges > qp->init.rq_sges || (recv->n_sges && !recv->sges))
+	if (qp->init.srq || xrc_is_part(qp->init.profile) ||
+		recv->n_sges > qp->init.rq_sges || (recv->n_sges && !recv->sges))
 		return EINVAL;
 	pthread_mutex_lock(&dev->lock);
 	uint64_t slot = qp->rq_tail & qp->rq_mask;

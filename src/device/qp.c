@@ -79,6 +79,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 		.user = (uintptr_t)qp,
 		.kind = qp->init.profile,
 		.recvq = qp->init.srq ? qp->init.srq->recvq : WEFT_NO_RECVQ,
+		.xrcd = qp->init.xrcd ? qp->init.xrcd->number : 0,
 		.qkey = qp->attr.qkey };
 	struct weft_qp_info info;
 	int rc;
@@ -159,7 +160,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	qp->peer_set = attr.pathset;
 	weft_live_qp_defaults(dev->live, end->rate_bps, &attr);
 	retry_put(&qp->attr, &attr);
-	if (qp->init.profile != WEFT_DEV_EXTENDED)
+	if (qp->init.profile != WEFT_DEV_EXTENDED && !xrc_is_part(qp->init.profile))
 		attr.rd_atomic_rx = attr.rd_atomic_tx = 0;
 	else if (!attr.rd_atomic_tx)
 		attr.rd_atomic_tx = WEFT_MIN(peer->rd_atomic, 1u);
@@ -187,9 +188,11 @@ static bool is_possible(const struct weft_dev_pd *pd, const struct weft_dev_qp_i
 {
 	const struct weft_dev *dev = pd->dev;
 
-	return init->profile <= WEFT_DEV_DATAGRAM && init->cq_tx && init->cq_rx &&
+	return init->profile <= WEFT_DEV_XRC_RECV && init->cq_tx && init->cq_rx &&
 	       init->cq_tx->dev == dev && init->cq_rx->dev == dev &&
-	       (!init->srq || (init->srq->dev == dev && init->profile != WEFT_DEV_STRICT)) &&
+	       (init->profile == WEFT_DEV_XRC_RECV) == (init->xrcd != NULL) &&
+	       (!init->srq || (init->srq->dev == dev && init->profile != WEFT_DEV_STRICT &&
+				      !xrc_is_part(init->profile) && !init->srq->srqn)) &&
 	       init->sq_depth <= DEPTH_MAX && init->rq_depth <= DEPTH_MAX &&
 	       init->sq_sges <= SGES_MAX && init->rq_sges <= SGES_MAX &&
 	       init->inline_bytes <= INLINE_MAX;
@@ -292,7 +295,7 @@ int weft_dev_qp_open(
 	qp->dev = dev;
 	qp->pd = pd;
 	qp->init = *init;
-	if (init->srq)
+	if (init->srq || xrc_is_part(init->profile))
 		qp->init.rq_depth = 0;
 	set_defaults(qp);
 	if (!open_rings(qp)) {

@@ -150,7 +150,8 @@ static void fail_overrun(struct weft_dev *dev)
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct weft_dev_qp *qp = dev->qps[i];
 
-		if (!qp || (!qp->init.cq_tx->overrun && !qp->init.cq_rx->overrun) ||
+		if (!qp || (!qp->init.cq_tx->overrun && !qp->init.cq_rx->overrun &&
+				   !xrc_has_overrun(qp)) ||
 			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
 			continue;
 		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number);

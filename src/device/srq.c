@@ -26,7 +26,8 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	if (!attr->depth || attr->depth > SRQ_DEPTH_MAX || attr->sges > SGES_MAX)
+	if (!attr->depth || attr->depth > SRQ_DEPTH_MAX || attr->sges > SGES_MAX ||
+		(attr->xrcd && (attr->xrcd->dev != dev || !attr->cq || attr->cq->dev != dev)))
 		return EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
@@ -44,6 +45,8 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 		srq->free[srq->n_free++] = attr->depth - 1 - i;
 	pthread_mutex_lock(&dev->lock);
 	rc = weft_recvq_open(dev->ep, &srq->recvq);
+	if (!rc && attr->xrcd)
+		rc = xrc_share(srq);
 	if (!rc) {
 		srq->number = ++dev->next_id;
 		srq->next = dev->srqs;
@@ -71,6 +74,8 @@ int weft_dev_srq_close(struct weft_dev_srq *srq)
 		/* Queue pairs that acknowledge on still hold it. */
 		while (!busy && weft_recvq_close(dev->ep, srq->recvq) == WEFT_ESTATE)
 			busy = !qp_reap(dev, 0, true);
+		if (!busy && srq->srqn)
+			xrc_unshare(srq);
 		if (!busy) {
 			struct weft_dev_srq **at = &dev->srqs;
 

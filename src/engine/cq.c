@@ -28,6 +28,13 @@ static uint32_t read_bytes(const struct sq_work *work)
 	return work->kind == WEFT_WORK_READ ? work->asked_bytes : (uint32_t)sizeof(uint64_t);
 }
 
+static uint8_t done_kind(uint8_t kind)
+{
+	if (kind == WEFT_WORK_WRITE || kind == WORK_XRC_WRITE)
+		return WEFT_DONE_WRITE;
+	return (uint8_t)(kind + 1);
+}
+
 void cq_finish_work(struct weft_qp *qp, enum weft_status status)
 {
 	WEFT_ASSERT(qp->sq_head != qp->sq_tail);
@@ -52,7 +59,7 @@ void cq_finish_work(struct weft_qp *qp, enum weft_status status)
 		.id = work->id,
 		.len_bytes = work->marks & WORK_READS ? read_bytes(work) : work->len_bytes,
 		.imm = work->imm,
-		.kind = (uint8_t)(work->kind + (work->kind != WEFT_WORK_WRITE)),
+		.kind = done_kind(work->kind),
 		.status = (uint8_t)status,
 	};
 	cq_push(qp, qp->cq_tx, &done);

@@ -21,7 +21,8 @@ static bool recvq_exists(const struct weft_endpoint *ep, uint32_t number)
 bool ext_is_possible(const struct weft_endpoint *ep, const struct weft_qp_attr *attr)
 {
 	return attr->kind == WEFT_QP_STRICT ||
-	       (attr->kind <= WEFT_QP_DATAGRAM && recvq_exists(ep, attr->recvq));
+	       (attr->kind <= WEFT_QP_XRC_RECV && recvq_exists(ep, attr->recvq) &&
+		(attr->kind <= WEFT_QP_DATAGRAM || attr->recvq == WEFT_NO_RECVQ));
 }
 
 static struct ext *free_ext(struct weft_endpoint *ep)
@@ -45,6 +46,9 @@ static void wipe_ext(struct ext *ext, const struct weft_qp_attr *attr)
 		.settling = ext->settling,
 		.qkey = attr->qkey,
 		.recvq = attr->recvq,
+		.xrcd = attr->xrcd,
+		.xrc = attr->kind == WEFT_QP_XRC_SEND ? XRC_SENDS :
+		       attr->kind == WEFT_QP_XRC_RECV ? XRC_RECEIVES : XRC_NONE,
 		.in_use = true,
 	};
 }
@@ -102,9 +106,11 @@ struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *at
 	if (!ext)
 		return NULL;
 	wipe_ext(ext, attr);
-	qp = attr->kind == WEFT_QP_EXTENDED ? open_pair(ep, attr, ext) :
-					      open_datagram(ep, attr, ext);
+	qp = attr->kind == WEFT_QP_DATAGRAM ? open_datagram(ep, attr, ext) :
+					      open_pair(ep, attr, ext);
 	ext->in_use = qp != NULL;
+	if (qp && ext->xrc)
+		xrc_leave(qp);
 	if (qp && ext->recvq)
 		ep->recvqs[ext->recvq - 1].users++;
 	return qp;
@@ -207,6 +213,8 @@ static bool can_do(const struct weft_qp *qp, const struct weft_work *work)
 		return work->kind == WEFT_WORK_DATAGRAM && work->peer_qpn <= WEFT_PSN_MASK &&
 		       work->pathset < qp->ep->config.pathsets &&
 		       work->len_bytes <= qp->ep->config.mtu_bytes;
+	if (qp->ext->xrc == XRC_RECEIVES || work->srqn > WEFT_PSN_MASK)
+		return false;
 	switch (work->kind) {
 	case WEFT_WORK_WRITE:
 		return !work->has_imm || qp->wimm_tx;
@@ -249,6 +257,7 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 		.operand = { work->operand[0], work->operand[1] },
 		.pathset = work->pathset,
 		.peer_qpn = work->peer_qpn,
+		.srqn = work->srqn,
 		.scattered = work->scattered,
 	};
 	qp->sq[at] = (struct sq_work){
@@ -259,13 +268,15 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 		.rkey = work->rkey,
 		.imm = work->imm,
 		.kind = work->kind,
-		.marks = marks_of(work),
+		.marks = (uint8_t)(marks_of(work) | (qp->ext->xrc ? WORK_XRC : 0)),
 		.has_imm = work->has_imm,
 		.silent = work->silent,
 	};
 	if (work->kind == WEFT_WORK_SEND) {
 		qp->sq[at].va = 0; /* counts bytes of the message */
 		qp->sq[at].rkey = 0;
+	} else if (work->kind == WEFT_WORK_WRITE && qp->ext->xrc) {
+		qp->sq[at].kind = WORK_XRC_WRITE;
 	} else if (work->kind == WEFT_WORK_READ) {
 		qp->sq[at].asked_bytes = work->len_bytes;
 	} else if (work->kind == WEFT_WORK_DATAGRAM) {
@@ -299,7 +310,7 @@ bool ext_may_begin(const struct weft_qp *qp, const struct sq_work *work)
 	const struct ext *ext = qp->ext;
 	uint16_t out = (uint16_t)(ext->out_tail - ext->out_head);
 
-	if (work->marks & WORK_FENCED && out)
+	if ((work->marks & WORK_FENCED && out) || !xrc_may_begin(qp, work))
 		return false;
 	return !(work->marks & WORK_READS) || out < ext->rd_tx;
 }

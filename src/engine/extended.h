@@ -9,13 +9,14 @@
 struct recv_slot { /* where a posted receive leads; its id is in rq[] */
 	void *to;
 	uint32_t len_bytes;
+	uint16_t recvq;     /* from which it was taken; WEFT_NO_RECVQ: the QP's own */
 	bool scattered, spoilt;
 };
 
 struct work_extra { /* beside each slot of the send queue */
 	void *to;
 	uint64_t operand[2];
-	uint32_t pathset, peer_qpn;
+	uint32_t pathset, peer_qpn, srqn;
 	bool scattered;
 };
 
@@ -28,7 +29,7 @@ struct read_out { /* a read or atomic of ours that has left; by its number */
 
 struct read_in { /* the peer's, until everything before it has been placed */
 	uint64_t va, operand[2];
-	uint32_t rkey, len_bytes, psn;
+	uint32_t rkey, len_bytes, psn, pd;
 	uint8_t op;
 	bool valid;
 };
@@ -50,7 +51,8 @@ struct ext {
 	struct read_in *in;
 	struct tail *tail;       /* TAILS of them, in no order */
 	uint64_t *result;        /* beside the last slots of the replies' sq[] */
-	uint32_t qkey, recvq;
+	uint32_t qkey, recvq;    /* recvq: of XRC, while a packet is taken that names it */
+	uint32_t xrcd, srqn;     /* XRC: domain; queue that messages under way go to */
 	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
 	uint32_t rnr_psn;        /* refused last */
 	uint16_t rd_tx, rd_rx;
@@ -58,12 +60,17 @@ struct ext {
 	uint16_t in_next;        /* number of the peer's next to be executed */
 	uint16_t tails;
 	uint8_t rnr_row, rnr_retry, rnr_timer;
+	uint8_t xrc;             /* enum xrc_role */
 	bool in_use, settling;   /* settling: stands in ep->settle */
 };
+
+enum xrc_role { XRC_NONE, XRC_SENDS, XRC_RECEIVES };
 
 struct recvq {
 	struct weft_recv *ring;
 	uint32_t head, tail, limit, users;
+	uint32_t xrcd, pd, srqn; /* xrcd 0: not of XRC */
+	uint8_t lives;           /* distinguishes numbers of queues that had this slot */
 	bool in_use, hit;
 };
 
@@ -111,6 +118,16 @@ struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead);
 void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void recvq_on_rnr(struct weft_qp *qp, const struct weft_pkt_nack *nack, uint64_t now);
 uint64_t recvq_rnr_ns(uint8_t code);
+
+/* xrc.c */
+bool xrc_belongs(const struct weft_qp *qp, const struct weft_pkt *pkt); /* a request */
+/* The packet's queue becomes the QP's until xrc_leave(); false: it is refused. */
+bool xrc_enter(struct weft_qp *qp, const struct weft_pkt *pkt);
+void xrc_leave(struct weft_qp *qp);
+bool xrc_may_begin(const struct weft_qp *qp, const struct sq_work *work);
+void xrc_begin(struct weft_qp *qp, const struct sq_work *work);
+void xrc_stamp(const struct weft_qp *qp, const struct sq_work *work, struct weft_pkt *pkt);
+void xrc_forget(struct weft_endpoint *ep, uint32_t recvq); /* who has receives of it fails */
 
 /* datagram.c */
 size_t datagram_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,

@@ -69,13 +69,13 @@ struct sq_work {
 	uint8_t marks;        /* enum work_mark bits */
 	bool has_imm, silent;
 };
-enum { WORK_REPLY = WEFT_WORK_DATAGRAM + 1, WORK_REFUSED, WORK_KINDS };
+enum { WORK_REPLY = WEFT_WORK_DATAGRAM + 1, WORK_REFUSED, WORK_XRC_WRITE, WORK_KINDS };
 enum work_mark {
 	WORK_CONSUMES = 1, /* a receive of the peer; counts against wimm_tx */
 	WORK_READS = 2,    /* waits for a reply; counts against rd_atomic_tx */
 	WORK_FENCED = 4,
 	WORK_GATES = 7,
-	WORK_SOLICITED = 8,
+	WORK_SOLICITED = 8, WORK_XRC = 16, /* names a shared queue of the peer */
 };
 static_assert(sizeof(struct sq_work) == 56, "extended works need no more than writes");
 

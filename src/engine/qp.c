@@ -60,7 +60,9 @@ static bool cc_is_told(const struct weft_cc_config *cc)
 static void deny(struct weft_qp *qp, uint32_t deny)
 {
 	qp->deny = (uint8_t)deny;
-	qp->pd = (qp->pd & ~PD_SHUT) | (deny & WEFT_ACCESS_REMOTE_WRITE ? PD_SHUT : 0);
+	bool shut = deny & WEFT_ACCESS_REMOTE_WRITE || (qp->ext && qp->ext->xrc);
+
+	qp->pd = (qp->pd & ~PD_SHUT) | (shut ? PD_SHUT : 0);
 }
 
 /* A free slot gets a tenant, and a number that no packet of the last one can name. */
@@ -222,8 +224,10 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 	for (enum weft_status status = first; qp->sq_head != qp->sq_tail; status = WEFT_FLUSHED)
 		cq_finish_work(qp, status);
 	while (qp->rq_head != qp->rq_tail) {
+		uint32_t at = qp->rq_head++ & ep->rq_mask;
 		struct weft_done done = {
-			.id = qp->rq[qp->rq_head++ & ep->rq_mask],
+			.id = qp->rq[at],
+			.peer = qp->ext ? qp->ext->slot[at].recvq : 0,
 			.kind = qp->ext ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,
 			.status = WEFT_FLUSHED,
 		};

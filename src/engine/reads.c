@@ -96,6 +96,7 @@ bool reads_take_request(struct weft_qp *qp, const struct weft_pkt *pkt)
 		.rkey = pkt->w.rkey,
 		.len_bytes = atomic ? ATOMIC_BYTES : pkt->w.msg_bytes,
 		.psn = pkt->psn,
+		.pd = qp->pd & ~PD_SHUT,
 		.op = pkt->op,
 		.valid = true,
 	};
@@ -128,7 +129,7 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	struct weft_endpoint *ep = ext->qp->ep;
 	bool atomic = is_atomic(in->op);
 	uint32_t access = atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ;
-	uint32_t pd = ext->qp->pd & ~PD_SHUT;
+	uint32_t pd = in->pd;
 	uint64_t *result = &ext->result[ext->replies->sq_tail & ep->rd_mask];
 	uint8_t *at = NULL;
 

@@ -24,17 +24,22 @@ int weft_work_move(struct weft_qp *qp, uint64_t id, const void *data)
 	return WEFT_ENOENT;
 }
 
-int weft_recv_spoil(struct weft_qp *qp, uint64_t id)
+static int spoil(struct weft_qp *qp, uint32_t recvq, uint64_t id)
 {
 	for (uint16_t i = qp->rq_head; qp->ext && i != qp->rq_tail; i++) {
 		uint32_t at = i & qp->ep->rq_mask;
 
-		if (qp->rq[at] != id)
+		if (qp->rq[at] != id || qp->ext->slot[at].recvq != recvq)
 			continue;
-		qp->ext->slot[at] = (struct recv_slot){ .spoilt = true };
+		qp->ext->slot[at] = (struct recv_slot){ .recvq = (uint16_t)recvq, .spoilt = true };
 		return 0;
 	}
 	return WEFT_ENOENT;
+}
+
+int weft_recv_spoil(struct weft_qp *qp, uint64_t id)
+{
+	return spoil(qp, WEFT_NO_RECVQ, id);
 }
 
 int weft_recvq_spoil(struct weft_endpoint *ep, uint32_t number, uint64_t id)
@@ -53,8 +58,7 @@ int weft_recvq_spoil(struct weft_endpoint *ep, uint32_t number, uint64_t id)
 	}
 	/* A message has begun to arrive there. */
 	for (uint32_t i = 0; i < ep->config.extended_qps; i++)
-		if (ep->exts[i].in_use && ep->exts[i].recvq == number &&
-		    !weft_recv_spoil(ep->exts[i].qp, id))
+		if (ep->exts[i].in_use && !spoil(ep->exts[i].qp, number, id))
 			return 0;
 	return WEFT_ENOENT;
 }

@@ -34,6 +34,7 @@ static void put(struct weft_qp *qp, const struct weft_recv *recv)
 	qp->ext->slot[at] = (struct recv_slot){
 		.to = recv->to,
 		.len_bytes = recv->len_bytes,
+		.recvq = (uint16_t)qp->ext->recvq,
 		.scattered = recv->scattered,
 		.spoilt = recv->spoilt,
 	};
@@ -43,7 +44,8 @@ int weft_post_receive(struct weft_qp *qp, const struct weft_recv *recv)
 {
 	if (!qp->ext || qp->kind == QP_REPLIES || (recv->len_bytes && !recv->to))
 		return WEFT_EINVAL;
-	if (qp->state == WEFT_QP_RESET || qp->state == WEFT_QP_ERROR || qp->ext->recvq)
+	if (qp->state == WEFT_QP_RESET || qp->state == WEFT_QP_ERROR || qp->ext->recvq ||
+	    qp->ext->xrc)
 		return WEFT_ESTATE;
 	if ((uint16_t)(qp->rq_tail - qp->rq_head) > qp->ep->rq_mask)
 		return WEFT_EFULL;
@@ -81,7 +83,13 @@ struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead)
 			return NULL;
 		put(qp, &recv);
 	}
-	return &qp->ext->slot[(uint16_t)(qp->rq_head + ahead) & qp->ep->rq_mask];
+	struct recv_slot *slot =
+		&qp->ext->slot[(uint16_t)(qp->rq_head + ahead) & qp->ep->rq_mask];
+
+	if (WEFT_LIKELY(slot->recvq == qp->ext->recvq))
+		return slot;
+	drop_count(qp->ep, WEFT_DROP_BAD_SRQN); /* packets of one message name two queues */
+	return NULL;
 }
 
 void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
@@ -122,7 +130,9 @@ int weft_recvq_open(struct weft_endpoint *ep, uint32_t *number)
 	for (uint32_t i = 0; i < ep->config.recvqs; i++) {
 		if (ep->recvqs[i].in_use)
 			continue;
-		ep->recvqs[i] = (struct recvq){ .ring = ep->recvqs[i].ring, .in_use = true };
+		ep->recvqs[i] = (struct recvq){ .ring = ep->recvqs[i].ring,
+						.lives = ep->recvqs[i].lives,
+						.in_use = true };
 		*number = i + 1;
 		return 0;
 	}
@@ -138,6 +148,8 @@ int weft_recvq_close(struct weft_endpoint *ep, uint32_t number)
 	if (q->users)
 		return WEFT_ESTATE;
 	q->in_use = false;
+	if (q->xrcd)
+		xrc_forget(ep, number);
 	return 0;
 }
 

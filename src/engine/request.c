@@ -57,6 +57,8 @@ static const uint8_t ops[WORK_KINDS][PLACES] = {
 			 WEFT_OP_REPLY_ONLY },
 	[WORK_REFUSED] = { WEFT_OP_REPLY_REFUSED, WEFT_OP_REPLY_REFUSED, WEFT_OP_REPLY_REFUSED,
 			   WEFT_OP_REPLY_REFUSED },
+	[WORK_XRC_WRITE] = { WEFT_OP_XRC_WRITE_FIRST, WEFT_OP_XRC_WRITE_MIDDLE,
+			     WEFT_OP_XRC_WRITE_LAST, WEFT_OP_XRC_WRITE_ONLY },
 };
 
 /* The opcode with an immediate follows the one without. */
@@ -92,6 +94,8 @@ static inline void stamp(const struct weft_qp *qp, const struct sq_work *work, s
 		       .len_bytes = (uint16_t)(work->kind == WORK_REFUSED ? 0 : mtu),
 		       .ts = (uint16_t)(now / WEFT_TS_UNIT_NS) },
 	};
+	if (WEFT_UNLIKELY(work->marks & WORK_XRC))
+		xrc_stamp(qp, work, pkt);
 }
 
 /* What makes it packet `index` of the work; returns its payload length. */
@@ -128,7 +132,7 @@ static bool is_held(const struct weft_qp *qp, const struct sq_work *work)
 		return false;
 	if (work->marks & WORK_CONSUMES && qp->wimm_inflight >= qp->wimm_tx)
 		return true;
-	return work->marks & (WORK_READS | WORK_FENCED) && !ext_may_begin(qp, work);
+	return work->marks & (WORK_READS | WORK_FENCED | WORK_XRC) && !ext_may_begin(qp, work);
 }
 
 /* The next work to cut from, begun if need be; NULL: none, or immediates are at their limit. */
@@ -150,6 +154,8 @@ static void begin_work(struct weft_qp *qp, struct sq_work *work)
 	work->psn_first = qp->psn_next;
 	work->pkts = work->len_bytes ? (work->len_bytes - 1) / mtu + 1 : 1;
 	work->msn = qp->msn_next;
+	if (WEFT_UNLIKELY(work->marks & WORK_XRC))
+		xrc_begin(qp, work);
 	if (work->marks & WORK_CONSUMES)
 		work->rqmsn = qp->rqmsn_next;
 	else if (work->marks & WORK_READS)

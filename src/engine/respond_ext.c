@@ -11,13 +11,17 @@
  */
 #include "local.h"
 
-static bool belongs(const struct weft_qp *qp, uint8_t op)
+static bool belongs(const struct weft_qp *qp, const struct weft_pkt *pkt)
 {
+	uint8_t op = pkt->op;
+
 	if (!weft_op_is_extended(op) || op >= WEFT_OP_DATAGRAM)
 		return false;
 	bool reply = op >= WEFT_OP_REPLY_FIRST && op <= WEFT_OP_REPLY_REFUSED;
 
-	return qp->kind == (reply ? QP_REPLIES : QP_EXTENDED);
+	if (reply)
+		return qp->kind == QP_REPLIES;
+	return qp->kind == QP_EXTENDED && xrc_belongs(qp, pkt);
 }
 
 /* Where in its message a packet of a send may be. */
@@ -123,20 +127,46 @@ static void take_reply(struct weft_qp *replies, const struct weft_pkt *pkt, uint
 		ack_in_progress(qp, now); /* the peer is there */
 }
 
+static void take_any(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
+		     struct weft_place *place)
+{
+	if (pkt->op <= WEFT_OP_SEND_ONLY_IMM)
+		take_send(qp, pkt, now, place);
+	else
+		take_request(qp, pkt, now);
+}
+
+/* One that names a shared queue, whose domain says what it may reach. */
+static void take_xrc(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
+		     struct weft_place *place)
+{
+	struct weft_pkt plain = *pkt;
+
+	if (!xrc_enter(qp, pkt))
+		return;
+	if (weft_op_is_xrc_write(pkt->op)) {
+		plain.op = (uint8_t)(pkt->op - WEFT_OP_XRC_WRITE_FIRST + WEFT_OP_WRITE_FIRST);
+		respond_write(qp, &plain, now, place);
+	} else {
+		take_any(qp, pkt, now, place);
+	}
+	xrc_leave(qp);
+}
+
 void respond_extended(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		      struct weft_place *place)
 {
-	if (!belongs(qp, pkt->op))
+	if (!belongs(qp, pkt))
 		drop_count(qp->ep, weft_op_is_extended(pkt->op) ? WEFT_DROP_EXTENDED :
 								   WEFT_DROP_NOT_MRC);
 	else if (respond_stray(qp, pkt, now))
 		return;
 	else if (qp->kind == QP_REPLIES)
 		take_reply(qp, pkt, now, place);
-	else if (pkt->op <= WEFT_OP_SEND_ONLY_IMM)
-		take_send(qp, pkt, now, place);
+	else if (qp->ext->xrc)
+		take_xrc(qp, pkt, now, place);
 	else
-		take_request(qp, pkt, now);
+		take_any(qp, pkt, now, place);
 }
 
 /* ---- in turn ---- */
@@ -145,8 +175,10 @@ static void tell(struct weft_qp *qp, const struct parked_imm *end, uint8_t statu
 {
 	uint8_t imm = end->how & PARKED_IMM ? WEFT_DONE_HAS_IMM : 0;
 	uint8_t solicited = end->how & PARKED_SOLICITED ? WEFT_DONE_SOLICITED : 0;
+	uint32_t at = qp->rq_head++ & qp->ep->rq_mask;
 	struct weft_done done = {
-		.id = qp->rq[qp->rq_head++ & qp->ep->rq_mask],
+		.id = qp->rq[at],
+		.peer = qp->ext->slot[at].recvq,
 		.len_bytes = end->msg_bytes,
 		.imm = end->imm,
 		.kind = end->how & PARKED_SEND ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,

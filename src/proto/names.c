@@ -11,6 +11,9 @@
  */
 #include <weft/proto.h>
 
+static const char *const xrc_writes[] = { "xrc_write_first", "xrc_write_middle", "xrc_write_last",
+	"xrc_write_last_imm", "xrc_write_only", "xrc_write_only_imm" };
+
 const char *weft_op_name(uint8_t op)
 {
 	switch ((enum weft_op)op) {
@@ -50,6 +53,13 @@ const char *weft_op_name(uint8_t op)
 		return "send_only";
 	case WEFT_OP_SEND_ONLY_IMM:
 		return "send_only_imm";
+	case WEFT_OP_XRC_WRITE_FIRST:
+	case WEFT_OP_XRC_WRITE_MIDDLE:
+	case WEFT_OP_XRC_WRITE_LAST:
+	case WEFT_OP_XRC_WRITE_LAST_IMM:
+	case WEFT_OP_XRC_WRITE_ONLY:
+	case WEFT_OP_XRC_WRITE_ONLY_IMM:
+		return xrc_writes[op - WEFT_OP_XRC_WRITE_FIRST];
 	case WEFT_OP_READ_REQUEST:
 		return "read_request";
 	case WEFT_OP_REPLY_FIRST:

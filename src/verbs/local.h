@@ -84,6 +84,13 @@ struct srq {
 	uint32_t async_events; /* given out; under ibv.mutex */
 };
 
+struct domain; /* of XRC; xrc.c */
+
+struct xrcd {
+	struct ibv_xrcd ibv;
+	struct domain *domain;
+};
+
 struct build; /* what ibv_wr_* have put together; wr.c */
 
 struct qp {
@@ -94,6 +101,8 @@ struct qp {
 	struct build *build;     /* NULL: not made for ibv_wr_* */
 	uint32_t async_events;   /* given out; under ibv.qp_base.mutex */
 	int sq_sig_all;
+	struct domain *domain;   /* IBV_QPT_XRC_RECV; else NULL */
+	struct qp *next_target;  /* in it */
 };
 
 static inline struct context *context_of(struct ibv_context *ibv)
@@ -161,8 +170,18 @@ void cq_ex_fill(struct cq *cq);
 struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 
+/* ---- xrc.c: extended reliable connections ---- */
+
+void xrc_fill(struct verbs_context *v);
+/* An IBV_QPT_XRC_RECV queue pair of the domain; an errno value. */
+int xrc_target_open(struct qp *qp, struct ibv_xrcd *xrcd);
+int xrc_target_close(struct qp *qp);
+struct weft_dev_xrcd *xrc_device(struct ibv_xrcd *xrcd);
+
 /* ---- qp.c ---- */
 
+/* The rest of a queue pair whose device's is open. */
+void qp_fill(struct qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr);
 struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
 
 /* ---- post.c ---- */

@@ -46,6 +46,8 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 		return EINVAL;
 	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return EOPNOTSUPP;
+	if (qp->ibv.qp_base.qp_type == IBV_QPT_XRC_SEND)
+		send.srqn = wr->qp_type.xrc.remote_srqn;
 	if (qp->ibv.qp_base.qp_type == IBV_QPT_UD) {
 		if (!wr->wr.ud.ah)
 			return EINVAL;

@@ -24,15 +24,16 @@ static int check_init(const struct context *context, const struct ibv_qp_init_at
 	const struct ibv_qp_cap *cap = &attr->cap;
 
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
-		!attr->recv_cq)
+		(!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return EINVAL;
 	if ((attr->comp_mask & ~known) ||
 		((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags))
 		return EOPNOTSUPP;
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-		attr->qp_type != IBV_QPT_UD)
+		attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
-	if (context->strict && (attr->qp_type == IBV_QPT_UD || attr->srq))
+	if (context->strict && (attr->qp_type == IBV_QPT_UD || attr->srq ||
+				       attr->qp_type == IBV_QPT_XRC_SEND))
 		return EOPNOTSUPP;
 	if (cap->max_send_wr > context->attr.max_qp_wr ||
 		cap->max_recv_wr > context->attr.max_qp_wr ||
@@ -55,7 +56,7 @@ static struct ibv_qp_cap grant(const struct context *context, const struct ibv_q
 		.max_inline_data = WEFT_MIN(inline_bytes, context->attr.max_inline_bytes) };
 }
 
-static void fill(struct qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+void qp_fill(struct qp *qp, struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *ibv = &qp->ibv.qp_base;
 
@@ -77,11 +78,34 @@ static uint8_t profile_of(const struct context *context, enum ibv_qp_type type)
 {
 	if (type == IBV_QPT_UD)
 		return WEFT_DEV_DATAGRAM;
+	if (type == IBV_QPT_XRC_SEND)
+		return WEFT_DEV_XRC_SEND;
 	return context->strict ? WEFT_DEV_STRICT : WEFT_DEV_EXTENDED;
+}
+
+/* It has no queues: what else is asked for means nothing. */
+static struct ibv_qp *create_target(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
+{
+	struct qp *qp = calloc(1, sizeof(*qp));
+	bool is_named = attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && attr->xrcd;
+	int error = !qp ? ENOMEM : is_named ? xrc_target_open(qp, attr->xrcd) : EINVAL;
+
+	if (error) {
+		free(qp);
+		return refuse(error);
+	}
+	const struct ibv_qp_init_attr_ex own = { .qp_context = attr->qp_context,
+		.qp_type = IBV_QPT_XRC_RECV };
+
+	qp_fill(qp, ibv, &own);
+	attr->cap = qp->cap;
+	return &qp->ibv.qp_base;
 }
 
 struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex *attr)
 {
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return create_target(ibv, attr);
 	const struct context *context = context_of(ibv);
 	int error = check_init(context, attr);
 	struct qp *qp = error ? NULL : calloc(1, sizeof(*qp));
@@ -92,7 +116,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 	const struct weft_dev_qp_init init = { .profile = profile_of(context, attr->qp_type),
 		.signal_all = attr->sq_sig_all,
 		.cq_tx = cq_of(attr->send_cq)->dev,
-		.cq_rx = cq_of(attr->recv_cq)->dev,
+		.cq_rx = cq_of(attr->recv_cq ? attr->recv_cq : attr->send_cq)->dev,
 		.srq = attr->srq ? ((struct srq *)attr->srq)->dev : NULL,
 		.sq_depth = qp->cap.max_send_wr,
 		.rq_depth = qp->cap.max_recv_wr,
@@ -110,7 +134,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 		free(qp);
 		return refuse(error);
 	}
-	fill(qp, ibv, attr);
+	qp_fill(qp, ibv, attr);
 	attr->cap = qp->cap;
 	return &qp->ibv.qp_base;
 }
@@ -141,7 +165,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 int ibv_destroy_qp(struct ibv_qp *ibv)
 {
 	struct qp *qp = qp_of(ibv);
-	int error = weft_dev_qp_close(qp->dev);
+	int error = qp->domain ? xrc_target_close(qp) : weft_dev_qp_close(qp->dev);
 
 	if (error)
 		return error;

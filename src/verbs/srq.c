@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+/* xrcd and cq: of XRC, else NULL. */
+static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_init_attr *init,
+	struct ibv_xrcd *xrcd, struct ibv_cq *cq)
 {
 	const struct context *context = context_of(pd->context);
 	struct weft_dev_srq_attr attr = { .depth = WEFT_MAX(init->attr.max_wr, 1u),
-		.sges = WEFT_MAX(init->attr.max_sge, 1u) };
+		.sges = WEFT_MAX(init->attr.max_sge, 1u),
+		.xrcd = xrcd ? xrc_device(xrcd) : NULL,
+		.cq = cq ? cq_of(cq)->dev : NULL };
 
 	if (context->strict)
 		return refuse(EOPNOTSUPP);
@@ -36,16 +40,26 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init
 	return &srq->ibv;
 }
 
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+	return create(pd, init, NULL, NULL);
+}
+
 struct ibv_srq *srq_create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
 	struct ibv_srq_init_attr plain = { .srq_context = attr->srq_context, .attr = attr->attr };
 
 	(void)context;
-	if ((attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) && attr->srq_type != IBV_SRQT_BASIC)
+	const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	bool is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
 		return refuse(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) ||
+		(is_xrc && ((attr->comp_mask & of_xrc) != of_xrc || !attr->xrcd || !attr->cq)))
 		return refuse(EINVAL);
-	struct ibv_srq *srq = ibv_create_srq(attr->pd, &plain);
+	struct ibv_srq *srq = create(attr->pd, &plain, is_xrc ? attr->xrcd : NULL,
+		is_xrc ? attr->cq : NULL);
 	attr->attr = plain.attr;
 	return srq;
 }

@@ -151,6 +151,11 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ibv, struct ibv_ah *ah, uint32_t qp
 	wr->wr.ud.remote_qkey = qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t srqn)
+{
+	last(of(ibv)->build)->qp_type.xrc.remote_srqn = srqn;
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ibv, size_t n, const struct ibv_sge *sges)
 {
 	struct qp *qp = of(ibv);
@@ -229,6 +234,7 @@ bool build_open(struct qp *qp)
 	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
 	qp->ibv.wr_set_ud_addr = wr_set_ud_addr;
+	qp->ibv.wr_set_xrc_srqn = wr_set_xrc_srqn;
 	qp->ibv.wr_set_sge = wr_set_sge;
 	qp->ibv.wr_set_sge_list = wr_set_sge_list;
 	qp->ibv.wr_set_inline_data = wr_set_inline_data;

@@ -35,11 +35,13 @@ static const struct row bth_rows[] = {
 	{ "solicited", 65, 1 },
 	{ "rtx", 66, 1 },
 	{ "ts", 67, 1 },
+	{ "xrc", 68, 1 },
 	{ "psn", 72, 24 },
 };
 static const struct row meth_rows[] = { { "rqmsn", 0, 16 }, { "msn", 16, 16 } };
 static const struct row tseth_rows[] = { { "tx_timestamp", 0, 16 }, { "tsr", 16, 1 },
 	{ "ftype", 28, 4 } };
+static const struct row xrceth_rows[] = { { "srqn", 8, 24 } };
 static const struct row reth_rows[] = { { "va", 0, 64 }, { "rkey", 64, 32 }, { "dmalen", 96, 32 } };
 static const struct row immdt_rows[] = { { "imm", 0, 32 } };
 static const struct row aeth_rows[] = { { "syndrome", 0, 8 }, { "msn", 8, 24 } };
@@ -102,6 +104,7 @@ static const struct row eeth_rows[] = {
 static const struct header bth = HEADER("BTH", bth_rows, 12);
 static const struct header meth = HEADER("METH", meth_rows, 4);
 static const struct header tseth = HEADER("TSETH", tseth_rows, 4);
+static const struct header xrceth = HEADER("XRCETH", xrceth_rows, 4);
 static const struct header reth = HEADER("RETH", reth_rows, 16);
 static const struct header immdt = HEADER("ImmDt", immdt_rows, 4);
 static const struct header aeth = HEADER("AETH", aeth_rows, 4);
@@ -113,7 +116,7 @@ static const struct header erth = HEADER("ERTH", erth_rows, 16);
 static const struct header eeth = HEADER("EETH", eeth_rows, 36);
 /* clang-format on */
 
-enum { HEADERS_MAX = 5 };
+enum { HEADERS_MAX = 6 };
 
 /* The headers of a packet in wire order; NULL ends the list. */
 static void list_headers(uint8_t op, uint8_t flags, const struct header *list[HEADERS_MAX + 1])
@@ -125,6 +128,8 @@ static void list_headers(uint8_t op, uint8_t flags, const struct header *list[HE
 		list[n++] = &meth;
 		if (flags & WEFT_BTH_TS)
 			list[n++] = &tseth;
+		if (flags & WEFT_BTH_XRC && weft_op_is_extended(op))
+			list[n++] = &xrceth;
 		list[n++] = &reth;
 		if (weft_op_has_imm(op))
 			list[n++] = &immdt;

@@ -79,4 +79,16 @@ static inline bool fault_at(struct weft_wire_fault *fault, enum weft_drop drop, 
 	return false;
 }
 
+struct xrceth { /* IBTA's; only in our extended profile */
+	uint8_t res;
+	uint8_t srqn[3];
+};
+_Static_assert(sizeof(struct xrceth) == 4, "IBTA's");
+
+/* Its flag, where it is one; in MRC's own packets the bit is reserved, and means nothing. */
+static inline uint8_t flag_xrc(uint8_t op)
+{
+	return weft_op_is_extended(op) ? WEFT_BTH_XRC : 0;
+}
+
 #endif

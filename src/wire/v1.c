@@ -155,7 +155,7 @@ SIZE_IS(eeth, 36);
 OFFSET_IS(eeth, ts, 28);
 _Static_assert(sizeof(struct bth) + sizeof(struct seth) == WEFT_WIRE_HEADERS_MAX, "the longest");
 _Static_assert(sizeof(struct bth) + sizeof(struct meth) + sizeof(struct tseth) +
-			       sizeof(struct reth) + sizeof(struct immdt) <=
+			       sizeof(struct xrceth) + sizeof(struct reth) + sizeof(struct immdt) <=
 		       WEFT_WIRE_HEADERS_MAX,
 	"writes fit too");
 
@@ -195,6 +195,10 @@ static size_t put_write(const struct weft_pkt *pkt, uint8_t *start)
 	if (pkt->flags & WEFT_BTH_TS) {
 		put_ts((struct tseth *)p, pkt->w.ts);
 		p += sizeof(struct tseth);
+	}
+	if (WEFT_UNLIKELY(pkt->flags & flag_xrc(pkt->op))) {
+		put32(p, pkt->w.srqn & WEFT_PSN_MASK);
+		p += sizeof(struct xrceth);
 	}
 	struct reth *reth = (struct reth *)p;
 
@@ -293,7 +297,8 @@ size_t weft_wire_encode(const struct weft_pkt *pkt, uint8_t *headers)
 	put16(bth->pkey, WEFT_WIRE_PKEY);
 	bth->variant = 0;
 	put24(bth->dqpn, pkt->dqpn);
-	bth->flags = pkt->flags & (write ? FLAGS_KNOWN : FLAGS_KNOWN & ~FLAGS_DATA_ONLY);
+	bth->flags = pkt->flags & (write ? FLAGS_KNOWN | flag_xrc(pkt->op)
+					 : FLAGS_KNOWN & ~FLAGS_DATA_ONLY);
 	put24(bth->psn, pkt->psn);
 	if (WEFT_LIKELY(write))
 		return sizeof(*bth) + put_write(pkt, next);
@@ -320,6 +325,8 @@ static bool place_is_right(uint8_t op, uint32_t payload_bytes, uint32_t msg_byte
 	case WEFT_OP_WRITE_ONLY_IMM:
 	case WEFT_OP_SEND_ONLY:
 	case WEFT_OP_SEND_ONLY_IMM:
+	case WEFT_OP_XRC_WRITE_ONLY:
+	case WEFT_OP_XRC_WRITE_ONLY_IMM:
 	case WEFT_OP_REPLY_ONLY:
 	case WEFT_OP_DATAGRAM:
 	case WEFT_OP_DATAGRAM_IMM:
@@ -372,12 +379,15 @@ static bool get_write(const uint8_t *start, size_t left, struct weft_pkt *pkt, u
 	if (pkt->mark & MARK_CUT) {
 		pkt->w.data = NULL;
 		pkt->w.va = 0;
-		pkt->w.rkey = pkt->w.msg_bytes = pkt->w.imm = 0;
+		pkt->w.rkey = pkt->w.msg_bytes = pkt->w.imm = pkt->w.srqn = 0;
 		pkt->w.len_bytes = 0;
 		return true;
 	}
+	bool has_imm = weft_op_has_imm(pkt->op), has_srqn = pkt->flags & WEFT_BTH_XRC;
+	const struct xrceth *xrceth = (const struct xrceth *)(start + at);
+
+	at += has_srqn ? sizeof(*xrceth) : 0;
 	const struct reth *reth = (const struct reth *)(start + at);
-	bool has_imm = weft_op_has_imm(pkt->op);
 
 	at += sizeof(*reth) + (has_imm ? sizeof(struct immdt) : 0);
 	if (left < at + WEFT_WIRE_ICRC_BYTES)
@@ -391,6 +401,7 @@ static bool get_write(const uint8_t *start, size_t left, struct weft_pkt *pkt, u
 		return fault_at(fault, WEFT_DROP_BAD_LENGTH, 8 * (sizeof(struct bth) + left));
 	if (pad > padded)
 		return fault_at(fault, WEFT_DROP_BAD_LENGTH, PADCNT_BIT);
+	pkt->w.srqn = has_srqn ? get24(xrceth->srqn) : 0;
 	pkt->w.va = get64(reth->va);
 	pkt->w.rkey = get32(reth->rkey);
 	pkt->w.msg_bytes = get32(reth->dma_len);
@@ -575,7 +586,7 @@ bool weft_wire_decode(const uint8_t *datagram, size_t bytes, uint8_t mark, struc
 		return fault_at(fault, WEFT_DROP_BAD_FIELD, PKEY_BIT);
 	pkt->op = bth->op;
 	pkt->mark = mark;
-	pkt->flags = bth->flags & FLAGS_KNOWN;
+	pkt->flags = bth->flags & (FLAGS_KNOWN | flag_xrc(bth->op));
 	pkt->reserved = 0;
 	pkt->sqpn_low = 0;
 	pkt->dqpn = get24(bth->dqpn);

@@ -53,6 +53,7 @@ look
 pair ibv_rc_pingpong -g 0 -n 50
 pair ibv_rc_pingpong -g 3 -e -n 50
 pair ibv_srq_pingpong -g 0 -n 50
+pair ibv_xsrq_pingpong -g 0 -n 50
 pair ib_write_bw -F -n 50
 pair ib_write_bw -F -b -q 2 -n 20
 on h2 rping -s -a 10.0.0.3 -C 5 >"$dir/server" 2>&1 &
@@ -63,6 +64,7 @@ pair ib_write_lat -F -n 20
 pair ib_send_bw -F -n 20
 pair ib_read_bw -F -n 20
 pair ib_atomic_bw -F -n 20
+pair ib_send_bw -F -c XRC -n 20
 # Right data while a plane comes and goes.
 flap pair ibv_rc_pingpong -g 0 -c -s 100000 -n 50
 flap pair ib_write_bw -F -n 500

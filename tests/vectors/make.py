@@ -385,7 +385,7 @@ def hostile():
 	yield 'ext_atomic_short', 'An atomic has two operands.', build(
 		'usid', write('fetch_add', 8, 8)), 'bad_length', udp + 8 * 32
 	yield 'ext_unknown', 'In our group, but no code of ours.', build(
-		'usid', (lambda f: (bth(f, 0xE6, 1, 2), f.payload(bytes(32), 0)), {})), 'not_mrc', udp
+		'usid', (lambda f: (bth(f, 0xF5, 1, 2), f.payload(bytes(32), 0)), {})), 'not_mrc', udp
 	yield 'ce_not_ect', 'Outer CE over an inner packet that is not ECN-capable (RFC 6040).', build(
 		'srv6', sack(), tclass=CONTROL, outer_tclass=CONTROL | 3), 'bad_field', 8 * 40 + 10
 	yield 'roce_send', 'An ordinary RoCEv2 packet.', build(

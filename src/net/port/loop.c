@@ -101,6 +101,7 @@ uint32_t weft_loop_wire_bytes(const struct weft_pkt *pkt)
 	if (weft_op_is_data(pkt->op)) {
 		bytes += 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4u : 0u);
 		bytes += weft_op_has_imm(pkt->op) ? 4u : 0u;
+		bytes += pkt->flags & WEFT_BTH_XRC ? 4u : 0u;
 		return bytes +
 		       (is_trimmed(pkt) ? 0 : WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u));
 	}

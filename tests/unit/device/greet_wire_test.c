@@ -58,7 +58,7 @@ TEST(greet_decode__refuses_what_is_out_of_range)
 	rows[3].end.udp_port = 0;
 	rows[4].qp.psn = 1u << 24;
 	rows[5].qp.mpr_psns = 100;
-	rows[6].qp.profile = 3;
+	rows[6].qp.profile = WEFT_DEV_XRC_RECV + 1;
 	memset(rows[7].end.host, 'x', sizeof(rows[7].end.host));
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint8_t bytes[GREET_BYTES_MAX];

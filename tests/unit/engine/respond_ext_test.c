@@ -79,7 +79,7 @@ TEST(respond_extended__strict_qps_count_and_drop)
 		n += weft_op_is_extended((uint8_t)op);
 		CHECK_EQ(drops(&w, WEFT_DROP_EXTENDED), n);
 	}
-	CHECK_EQ(n, 16);
+	CHECK_EQ(n, 22);
 	CHECK_EQ(w.qp[1]->rx_cack, 0xfffeff);
 	struct weft_pkt nack = { .peer = 7, .op = WEFT_OP_NACK, .dqpn = w.qp[0]->qpn,
 				 .nack = { .reason = WEFT_NACK_RNR } };

@@ -21,6 +21,10 @@ struct weft_dev_cq {
 	void *user;
 };
 
+struct weft_dev_xrcd {
+	struct weft_dev *dev;
+};
+
 struct weft_dev_qp {
 	struct weft_dev_qp_init init;
 	struct weft_dev_qp_attr attr;
@@ -265,6 +269,26 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 	return opened((void **)srq, 1);
 }
 
+uint32_t weft_dev_srq_number(const struct weft_dev_srq *srq)
+{
+	(void)srq;
+	return fake.srq.xrcd ? 0x010001 : 0;
+}
+
+int weft_dev_xrcd_open(struct weft_dev *dev, struct weft_dev_xrcd **xrcd)
+{
+	int error = opened((void **)xrcd, sizeof(**xrcd));
+
+	if (!error)
+		(*xrcd)->dev = dev;
+	return error;
+}
+
+int weft_dev_xrcd_close(struct weft_dev_xrcd *xrcd)
+{
+	return closed(xrcd);
+}
+
 int weft_dev_srq_close(struct weft_dev_srq *srq)
 {
 	return closed(srq);
@@ -301,6 +325,21 @@ int weft_dev_qp_open(
 	return error;
 }
 
+int weft_dev_xrc_recv_open(struct weft_dev_xrcd *xrcd, const struct weft_dev_qp_init *init,
+	struct weft_dev_qp **qp)
+{
+	struct weft_dev_qp_init own = *init;
+
+	own.profile = WEFT_DEV_XRC_RECV;
+	own.xrcd = xrcd;
+	return weft_dev_qp_open(NULL, &own, qp);
+}
+
+void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user)
+{
+	qp->init.user = user;
+}
+
 int weft_dev_qp_close(struct weft_dev_qp *qp)
 {
 	return closed(qp);
@@ -328,7 +367,8 @@ void weft_dev_qp_query(
 	struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr, struct weft_dev_qp_init *init)
 {
 	*attr = qp->attr;
-	*init = qp->init;
+	if (init)
+		*init = qp->init;
 }
 
 int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more)

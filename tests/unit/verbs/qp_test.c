@@ -30,7 +30,7 @@ TEST(ibv_create_qp__refuses_more_than_there_is)
 	init.cap.max_send_wr = 1025;
 	CHECK(!ibv_create_qp(b.pd, &init));
 	init.cap.max_send_wr = 1024;
-	init.qp_type = IBV_QPT_XRC_SEND;
+	init.qp_type = IBV_QPT_DRIVER;
 	CHECK(!ibv_create_qp(b.pd, &init));
 	CHECK_EQ(errno, EOPNOTSUPP);
 	init.qp_type = IBV_QPT_UC;

@@ -18,7 +18,8 @@ static struct weft_pkt full_pkt(uint8_t op)
 			.msn = 0xffff,
 			.rqmsn = 0xffff,
 			.ts = 0xffff,
-			.len_bytes = 1 };
+			.len_bytes = 1,
+			.srqn = UINT32_MAX };
 	else if (op == WEFT_OP_SACK)
 		pkt.sack = (struct weft_pkt_sack){ .bitmap = UINT64_MAX,
 			.ev = UINT32_MAX,
@@ -52,6 +53,8 @@ static bool is_never_sent(uint8_t op, const struct weft_wire_field *field)
 	bool in_bth = !strcmp(field->header, "BTH");
 	if (in_bth && (!strcmp(field->name, "ts") || !strcmp(field->name, "solicited")))
 		return !weft_op_is_data(op);
+	if (in_bth && !strcmp(field->name, "xrc"))
+		return !weft_op_is_extended(op);
 	if (in_bth)
 		return field->bit >= 8 && field->bit < 16 && strcmp(field->name, "padcnt");
 	return !strcmp(field->name, "nxt") || !strcmp(field->name, "tsr") ||
@@ -104,8 +107,8 @@ TEST(weft_wire_field__names_the_base_header_of_anything)
 
 	while (weft_wire_field(0x0a, 0, n, &field))
 		n++;
-	CHECK_EQ(n, 12);
-	REQUIRE(weft_wire_field(0x0a, 0, 11, &field));
+	CHECK_EQ(n, 13);
+	REQUIRE(weft_wire_field(0x0a, 0, 12, &field));
 	CHECK_STR(field.header, "BTH");
 	CHECK_STR(field.name, "psn");
 	CHECK_EQ(field.bit, 72);
@@ -115,8 +118,8 @@ TEST(weft_wire_field__follows_the_timestamp_flag)
 {
 	struct weft_wire_field with, without;
 
-	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, WEFT_BTH_TS, 17, &with));
-	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, 0, 14, &without));
+	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, WEFT_BTH_TS, 18, &with));
+	REQUIRE(weft_wire_field(WEFT_OP_WRITE_ONLY, 0, 15, &without));
 	CHECK_STR(with.name, "va");
 	CHECK_STR(without.name, "va");
 	CHECK_EQ(with.bit, 8 * 20);

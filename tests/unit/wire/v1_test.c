@@ -26,6 +26,12 @@ static const uint8_t all_ops[] = {
 	WEFT_OP_SEND_LAST_IMM,
 	WEFT_OP_SEND_ONLY,
 	WEFT_OP_SEND_ONLY_IMM,
+	WEFT_OP_XRC_WRITE_FIRST,
+	WEFT_OP_XRC_WRITE_MIDDLE,
+	WEFT_OP_XRC_WRITE_LAST,
+	WEFT_OP_XRC_WRITE_LAST_IMM,
+	WEFT_OP_XRC_WRITE_ONLY,
+	WEFT_OP_XRC_WRITE_ONLY_IMM,
 	WEFT_OP_READ_REQUEST,
 	WEFT_OP_REPLY_FIRST,
 	WEFT_OP_REPLY_MIDDLE,
@@ -42,7 +48,8 @@ static struct weft_pkt write_pkt(uint8_t op, uint16_t len_bytes, uint32_t msg_by
 {
 	return (struct weft_pkt){
 		.op = op,
-		.flags = WEFT_BTH_TS | WEFT_BTH_ACK_REQ,
+		.flags = WEFT_BTH_TS | WEFT_BTH_ACK_REQ |
+			 (weft_op_is_extended(op) ? WEFT_BTH_XRC : 0),
 		.dqpn = 0xabcdef,
 		.psn = 0x123456,
 		.w = { .va = 0x1122334455667788,
@@ -52,7 +59,8 @@ static struct weft_pkt write_pkt(uint8_t op, uint16_t len_bytes, uint32_t msg_by
 			.msn = 7,
 			.rqmsn = 9,
 			.ts = 0x8001,
-			.len_bytes = len_bytes },
+			.len_bytes = len_bytes,
+			.srqn = weft_op_is_extended(op) ? 0x654321 : 0 },
 	};
 }
 
@@ -107,6 +115,8 @@ static struct weft_pkt any_pkt(uint8_t op)
 	case WEFT_OP_WRITE_ONLY_IMM:
 	case WEFT_OP_SEND_ONLY:
 	case WEFT_OP_SEND_ONLY_IMM:
+	case WEFT_OP_XRC_WRITE_ONLY:
+	case WEFT_OP_XRC_WRITE_ONLY_IMM:
 	case WEFT_OP_REPLY_ONLY:
 	case WEFT_OP_DATAGRAM:
 	case WEFT_OP_DATAGRAM_IMM:

@@ -193,7 +193,7 @@ static void tell_control(const struct weft_pkt *pkt)
 
 static void tell_packet(const struct weft_pkt *pkt, bool trimmed)
 {
-	static const char *const flags[] = { "a", "solicited", "rtx", "ts", NULL };
+	static const char *const flags[] = { "a", "solicited", "rtx", "ts", "xrc", NULL };
 
 	tell("op %s", weft_op_name(pkt->op));
 	tell_words("flags", pkt->flags, flags, 0x80);
