@@ -258,8 +258,9 @@ bool watch_come(struct weft_dev *dev, uint64_t now);
 void watch_pause(struct weft_dev *dev); /* without the lock meanwhile; until something completes */
 void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep */
 /* Takes the lock for the thread.  Who has it makes the device go, and takes it again at once if he
- * polls; to stand in his way costs both a wake-up per turn, and is done in the end only. */
-void watch_enter(struct weft_dev *dev);
+ * polls; to stand in his way costs both a wake-up per turn, and is done in the end only.  Urgent:
+ * something has come, so he may have it in his hands just now, or not look again. */
+void watch_enter(struct weft_dev *dev, bool is_urgent);
 void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
 /* Nobody does.  Until when the thread may sleep: pollers come back. */
 uint64_t watch_awake(struct weft_dev *dev, uint64_t now);

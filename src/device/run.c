@@ -239,7 +239,7 @@ static void sleep_on(struct weft_dev *dev)
 
 		if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
 			n = 0;
-		watch_enter(dev);
+		watch_enter(dev, true);
 		dev->asleep = false;
 		dev->planes_ns = 0; /* perhaps it was a link */
 	}

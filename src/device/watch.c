@@ -40,6 +40,7 @@
 #define STAND_NS_MAX UINT64_C(400000)
 #define COMES_BACK_NS UINT64_C(50000000) /* who has polled may do so again */
 #define ARM_TRIES 3u
+#define ENTER_TRIES 5u
 
 void watch_kick(struct weft_dev *dev)
 {
@@ -173,12 +174,15 @@ void watch_pause(struct weft_dev *dev)
 	dev->vain = 0;
 }
 
-void watch_enter(struct weft_dev *dev)
+void watch_enter(struct weft_dev *dev, bool is_urgent)
 {
-	for (uint64_t ns = STAND_NS_MIN; ns <= STAND_NS_MAX; ns *= 2) {
+	uint64_t ns = is_urgent ? STAND_NS_MIN : STAND_NS_MAX;
+
+	for (unsigned i = 0; i < ENTER_TRIES; i++) {
 		if (!pthread_mutex_trylock(&dev->lock))
 			return;
 		weft_clock_sleep(ns);
+		ns = WEFT_MIN(2 * ns, STAND_NS_MAX);
 	}
 	pthread_mutex_lock(&dev->lock);
 }
@@ -199,7 +203,7 @@ void watch_stand_back(struct weft_dev *dev)
 
 	if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
 		n = 0;
-	watch_enter(dev);
+	watch_enter(dev, n > 0);
 	dev->stands = false;
 	if (n <= 0 || !fds[2].revents)
 		return;

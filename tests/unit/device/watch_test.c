@@ -155,11 +155,13 @@ TEST(watch_leave__leaves_no_answer_to_chance)
 	pair_close(s);
 }
 
+static bool is_urgent;
+
 static void *enter(void *arg)
 {
 	struct weft_dev *dev = arg;
 
-	watch_enter(dev);
+	watch_enter(dev, is_urgent);
 	pthread_mutex_unlock(&dev->lock);
 	return NULL;
 }
@@ -171,9 +173,10 @@ TEST(watch_enter__waits_for_the_lock)
 	struct weft_dev *dev = quiet_device();
 	pthread_t thread;
 
-	for (unsigned i = 0; i < WEFT_COUNT(held_ns); i++) {
+	for (unsigned i = 0; i < 2 * WEFT_COUNT(held_ns); i++) {
+		is_urgent = i % 2;
 		CHECK_EQ(pthread_create(&thread, NULL, enter, dev), 0);
-		weft_clock_sleep(held_ns[i]);
+		weft_clock_sleep(held_ns[i / 2]);
 		pthread_mutex_unlock(&dev->lock);
 		CHECK_EQ(pthread_join(thread, NULL), 0);
 		pthread_mutex_lock(&dev->lock);
