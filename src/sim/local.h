@@ -50,8 +50,13 @@ void *memory_reserve(uint64_t bytes);
 void memory_release(void *at, uint64_t bytes);
 uint64_t memory_available(void); /* what this machine has left; UINT64_MAX: it does not say */
 
-struct slab { /* shared by the lanes */
-	struct weft_pkt *pkts;
+struct slab { /* shared by the lanes: packets, or chunks of mail */
+	union {
+		uint8_t *items;
+		struct weft_pkt *pkts;
+		struct chunk *chunks;
+	};
+	uint32_t item_bytes;
 	uint32_t n, n_batches;
 	_Atomic uint32_t fresh;
 	uint32_t *batches; /* first slot of each full batch that nobody owns */
@@ -61,14 +66,17 @@ struct slab_cache {            /* a lane's */
 	uint32_t free, n_free; /* list through the slots themselves */
 	uint32_t full;         /* a batch kept aside, complete; NONE: none */
 };
-bool slab_open(struct slab *slab, uint32_t n);
+bool slab_open(struct slab *slab, uint32_t n, uint32_t item_bytes);
 void slab_close(struct slab *slab);
 uint32_t slab_refill(struct slab *slab, struct slab_cache *cache);
 void slab_spill(struct slab *slab, struct slab_cache *cache);
+/* A list of n slots at once. */
+void slab_give_list(struct slab *slab, struct slab_cache *cache, uint32_t first, uint32_t last,
+	uint32_t n);
 
 static inline uint32_t *slab_link(struct slab *slab, uint32_t slot)
 {
-	return (uint32_t *)(void *)&slab->pkts[slot];
+	return (uint32_t *)(void *)(slab->items + (uint64_t)slot * slab->item_bytes);
 }
 
 static inline uint32_t slab_take(struct slab *slab, struct slab_cache *cache)
@@ -114,11 +122,10 @@ static inline uint32_t box_frames(const struct box *box, uint32_t chunk) /* in t
 }
 
 struct post { /* one lane's mail for one window */
-	struct chunk *chunks;
+	struct chunk *chunks; /* of all lanes */
 	struct box *boxes;
 	uint64_t *bits;
-	uint32_t used; /* chunks */
-	uint32_t used_max;
+	bool used; /* something was put down */
 };
 
 /*
@@ -210,7 +217,8 @@ struct batch { /* what comes to one node in one window, sorted */
 	uint64_t *sorted; /* ps into the window << 32 | port << 20 | number of its frame */
 	uint64_t *keys, *keys_spare;
 	const struct weft_frame **frames;
-	uint32_t n;
+	uint32_t n, node; /* NONE: of none */
+	uint32_t chunk, last_chunk, chunks; /* a list; NONE: no mail */
 };
 
 struct parcel;
@@ -226,7 +234,7 @@ struct lane {
 	struct mailbox mail_of[CLOCKS];
 	uint64_t *due; /* nodes that want to be run as soon as it is their time, whatever comes */
 	struct weft_frame_pool pool;
-	struct slab_cache cache;
+	struct slab_cache cache, chunk_cache;
 	uint32_t spare;  /* a slot taken for what the engine may say next */
 	uint32_t action; /* of sim->actions, the first of this window or later */
 	uint64_t *acted; /* nodes to which something happens in this window */
@@ -234,7 +242,6 @@ struct lane {
 
 	struct batch mail;  /* of the node that is being run */
 	struct batch ahead; /* of the one after it, gathered while memory was slow */
-	uint32_t ahead_of;  /* NONE: of none */
 	uint32_t frames_max;
 	struct outgoing outgoing[OUTGOING] WEFT_CACHE_ALIGNED; /* ring */
 	uint32_t next_outgoing;
@@ -357,7 +364,7 @@ struct weft_sim {
 	uint16_t *host_lines;         /* [host][plane] */
 	struct switch_node *switches; /* by node - hosts */
 	struct line *lines;
-	struct slab slab;
+	struct slab slab, mail; /* packets; chunks */
 
 	/* uSIDs, so that a route is a few look-ups */
 	uint16_t *t0_sids, *t1_sids, *host_sids; /* [plane][number] */
@@ -405,7 +412,7 @@ struct plan {
 	uint32_t windows; /* of a step */
 	uint32_t rings[CLOCKS];
 	uint32_t packets;     /* no more can exist at a time */
-	uint32_t mail_chunks; /* of one lane and window, no more */
+	uint32_t mail_chunks; /* no more can be in use at a time */
 	uint32_t mail_frames; /* of one node and window, no more */
 	uint32_t n_lines, ports_max;
 	uint64_t switch_bytes[2]; /* of a T0, of a T1 */
@@ -455,6 +462,8 @@ void mail_flush(struct lane *lane);
 void mail_collect(struct lane *lane, uint32_t node);
 /* For the node that is run next; its packets will be in the cache by then. */
 void mail_ahead(struct lane *lane, uint32_t node);
+/* The node has been run: its chunks are free. */
+void mail_done(struct lane *lane);
 /* Earlier still: the last chunk, and when that is there (is_near) those before it. */
 void mail_fetch(const struct lane *lane, uint32_t node, bool is_near);
 void mail_clear(struct lane *lane);          /* of the step that everybody has run */

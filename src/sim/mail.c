@@ -5,8 +5,9 @@
  * No cable is shorter than a window, so what leaves a port now arrives in a later window: nobody
  * has to be told at once, and there is no queue of events.  Frames are put, in no order, into the
  * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
- * of chunks of seven frames out of an arena per lane and window that is emptied as a whole.  A
- * chunk knows the four before it: who walks back asks for them before they are needed.
+ * of chunks of seven frames.  A chunk knows the four before it: who walks back asks for them before
+ * they are needed.  It is free as soon as its node has been run, and is taken again next, while it
+ * is still in the cache; an arena per window is written where nothing was for several windows.
  *
  * T1s are further away than hosts: they are run once for all windows of a step, and what goes to
  * them is put down by steps.
@@ -38,15 +39,30 @@ static void bits_set(uint64_t *word, uint64_t bits)
 	__atomic_store_n(word, bits, __ATOMIC_RELAXED);
 }
 
-/* Behind that one in its box; NONE: the first. */
-static uint32_t new_chunk(struct post *post, uint32_t last)
+/* To be read, or to be written; the compiler wants a constant. */
+static inline void fetch_chunk(const struct post *post, uint32_t index, bool is_empty)
 {
-	uint32_t index = post->used++;
+	const uint8_t *line = (const uint8_t *)&post->chunks[index];
+
+	for (size_t at = 0; at < sizeof(struct chunk); at += WEFT_CACHE_LINE_BYTES) {
+		if (is_empty)
+			__builtin_prefetch(line + at, 1);
+		else
+			__builtin_prefetch(line + at);
+	}
+}
+
+/* Behind that one in its box; NONE: the first. */
+static uint32_t new_chunk(struct lane *lane, struct post *post, uint32_t last)
+{
+	uint32_t index = slab_take(&lane->sim->mail, &lane->chunk_cache);
+	uint32_t next = lane->chunk_cache.free;
 	struct chunk *chunk = &post->chunks[index];
 
-	/* The arena is walked once per window and never in the cache: fetch what comes next. */
-	__builtin_prefetch(&post->chunks[index + 12], 1);
-	__builtin_prefetch(&post->chunks[index + 12].frames[1], 1);
+	post->used = true;
+	/* The next one has come by now, and says which one will be next. */
+	if (next != NONE && post->chunks[next].back[0] != NONE)
+		fetch_chunk(post, post->chunks[next].back[0], true);
 	if (last == NONE) {
 		chunk->back[0] = NONE;
 		return index;
@@ -62,7 +78,7 @@ static uint32_t new_chunk(struct post *post, uint32_t last)
 	return index;
 }
 
-static inline void put(struct post *post, uint32_t node,
+static inline void put(struct lane *lane, struct post *post, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle)
 {
 	uint64_t *word = &post->bits[node / 64], bit = UINT64_C(1) << node % 64;
@@ -70,9 +86,9 @@ static inline void put(struct post *post, uint32_t node,
 
 	if (!(*word & bit)) {
 		bits_set(word, *word | bit);
-		b->last = new_chunk(post, NONE) << 3;
+		b->last = new_chunk(lane, post, NONE) << 3;
 	} else if ((b->last & 7) == CHUNK_FRAMES) {
-		b->last = new_chunk(post, b->last >> 3) << 3;
+		b->last = new_chunk(lane, post, b->last >> 3) << 3;
 	}
 	struct weft_frame *to = &post->chunks[b->last >> 3].frames[b->last & 7];
 
@@ -85,7 +101,7 @@ static inline void put(struct post *post, uint32_t node,
 void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle)
 {
-	put(&lane->mail_of[clock].posts[slot], node, frame, handle);
+	put(lane, &lane->mail_of[clock].posts[slot], node, frame, handle);
 }
 
 /* Where the next frame for that node goes, if it goes into the chunk of the last one. */
@@ -97,17 +113,17 @@ static void fetch_room(const struct post *post, uint32_t node)
 	__builtin_prefetch(&post->chunks[b->last >> 3].frames[b->last & 7], 1);
 }
 
-static inline void settle(struct outgoing *out)
+static inline void settle(struct lane *lane, struct outgoing *out)
 {
 	if (WEFT_LIKELY(out->post != NULL))
-		put(out->post, out->node, &out->frame, out->handle);
+		put(lane, out->post, out->node, &out->frame, out->handle);
 	out->post = NULL;
 }
 
 void mail_flush(struct lane *lane)
 {
 	for (uint32_t i = 0; i < OUTGOING; i++)
-		settle(&lane->outgoing[(lane->next_outgoing + i) % OUTGOING]);
+		settle(lane, &lane->outgoing[(lane->next_outgoing + i) % OUTGOING]);
 }
 
 /* The post for that time; the handle says when in its window or step, and which packet. */
@@ -142,7 +158,7 @@ struct weft_frame *mail_room(struct lane *lane, uint32_t node, uint64_t at_ps, u
 	struct post *post = post_at(lane, node, at_ps, number, &handle);
 
 	__builtin_prefetch(&post->boxes[node], 1);
-	settle(out);
+	settle(lane, out);
 	if (WEFT_LIKELY(near->post != NULL))
 		fetch_room(near->post, near->node);
 	out->post = post;
@@ -156,15 +172,7 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 	uint64_t handle;
 	struct post *post = post_at(lane, node, at_ps, (uint32_t)frame->handle, &handle);
 
-	put(post, node, frame, handle);
-}
-
-static void fetch_chunk(const struct post *post, uint32_t index)
-{
-	const uint8_t *line = (const uint8_t *)&post->chunks[index];
-
-	for (size_t at = 0; at < sizeof(struct chunk); at += WEFT_CACHE_LINE_BYTES)
-		__builtin_prefetch(line + at);
+	put(lane, post, node, frame, handle);
 }
 
 /* The chunk that is CHUNK_BACK behind this one in the list, if there is one. */
@@ -175,7 +183,7 @@ static void fetch_behind(const struct post *post, const struct chunk *chunk)
 	while (i < CHUNK_BACK && chunk->back[i] != NONE)
 		i++;
 	if (i == CHUNK_BACK)
-		fetch_chunk(post, chunk->back[CHUNK_BACK - 1]);
+		fetch_chunk(post, chunk->back[CHUNK_BACK - 1], false);
 }
 
 /*
@@ -191,6 +199,7 @@ static uint32_t gather(const struct lane *lane, struct batch *batch, const struc
 	if (!(bits_of(post, node / 64) >> node % 64 & 1))
 		return from;
 	const struct box *b = &post->boxes[node];
+	uint32_t last = NONE;
 
 	for (uint32_t chunk = box_chunk(b); chunk != NONE; chunk = post->chunks[chunk].back[0]) {
 		const struct chunk *c = &post->chunks[chunk];
@@ -209,7 +218,14 @@ static uint32_t gather(const struct lane *lane, struct batch *batch, const struc
 			batch->keys[at] = (frame->handle >> 32 << 32) |
 					  (uint64_t)frame->in_port << MAIL_NUMBER_BITS | at;
 		}
+		last = chunk;
+		batch->chunks++;
 	}
+	/* One list of what lanes have sent; only its end is written, and nobody walks it again. */
+	post->chunks[last].back[0] = batch->chunk;
+	if (batch->chunk == NONE)
+		batch->last_chunk = last;
+	batch->chunk = box_chunk(b);
 	return from;
 }
 
@@ -254,6 +270,9 @@ static void collect(const struct lane *lane, struct batch *batch, uint32_t node)
 	enum clock clock = mail_clock(sim, node);
 	uint32_t slot = lane->mail_of[clock].slot, from = lane->frames_max;
 
+	batch->node = node;
+	batch->chunk = NONE;
+	batch->chunks = 0;
 	for (uint32_t i = 0; i < sim->n_lanes; i++)
 		from = gather(lane, batch, &sim->lanes[i].mail_of[clock].posts[slot], node, from);
 	batch->n = lane->frames_max - from;
@@ -268,19 +287,30 @@ void mail_collect(struct lane *lane, uint32_t node)
 {
 	struct batch batch = lane->mail;
 
-	if (lane->ahead_of != node) {
+	if (batch.node == node)
+		return;
+	if (lane->ahead.node != node) {
 		collect(lane, &lane->mail, node);
 		return;
 	}
 	lane->mail = lane->ahead;
 	lane->ahead = batch;
-	lane->ahead_of = NONE;
+	lane->ahead.node = NONE;
 }
 
 void mail_ahead(struct lane *lane, uint32_t node)
 {
 	collect(lane, &lane->ahead, node);
-	lane->ahead_of = node;
+}
+
+void mail_done(struct lane *lane)
+{
+	struct batch *batch = &lane->mail;
+
+	if (batch->chunk != NONE)
+		slab_give_list(&lane->sim->mail, &lane->chunk_cache, batch->chunk,
+			batch->last_chunk, batch->chunks);
+	batch->chunk = batch->node = NONE;
 }
 
 void mail_fetch(const struct lane *lane, uint32_t node, bool is_near)
@@ -298,9 +328,9 @@ void mail_fetch(const struct lane *lane, uint32_t node, bool is_near)
 		const struct chunk *chunk = &post->chunks[last];
 
 		if (!is_near)
-			fetch_chunk(post, last);
+			fetch_chunk(post, last, false);
 		for (uint32_t k = 0; is_near && k < CHUNK_BACK && chunk->back[k] != NONE; k++)
-			fetch_chunk(post, chunk->back[k]);
+			fetch_chunk(post, chunk->back[k], false);
 	}
 }
 
@@ -310,6 +340,7 @@ void mail_time(struct lane *lane, uint64_t window, bool is_step)
 	struct mailbox *windows = &lane->mail_of[CLOCK_WINDOW], *steps = &lane->mail_of[CLOCK_STEP];
 
 	mail_flush(lane);
+	lane->mail.node = lane->ahead.node = NONE;
 	lane->window = window;
 	lane->start_ps = windows->start_ps = window * sim->window_ps;
 	lane->end_ps = lane->start_ps + sim->clock_ps[is_step ? CLOCK_STEP : CLOCK_WINDOW];
@@ -325,8 +356,7 @@ static void clear(const struct weft_sim *sim, struct post *post)
 {
 	if (!post->used)
 		return;
-	post->used_max = WEFT_MAX(post->used_max, post->used);
-	post->used = 0;
+	post->used = false;
 	memset(post->bits, 0, WEFT_DIV_UP(sim->shape.nodes, 64u) * sizeof(uint64_t));
 }
 

@@ -45,7 +45,9 @@ static bool take_nodes(struct weft_sim *sim, const struct plan *plan)
 		return false;
 	return sim->hosts && sim->free_ps && sim->host_lines && sim->switches && sim->lines &&
 	       sim->t0_sids && sim->t1_sids && sim->host_sids && sim->block_of && sim->blocks &&
-	       sim->switch_blocks && slab_open(&sim->slab, plan->packets);
+	       sim->switch_blocks &&
+	       slab_open(&sim->slab, plan->packets, sizeof(struct weft_pkt)) &&
+	       slab_open(&sim->mail, plan->mail_chunks, sizeof(struct chunk));
 }
 
 static bool take_flows(struct weft_sim *sim, uint32_t n_actions)
@@ -73,19 +75,17 @@ static bool take_batch(struct weft_sim *sim, struct batch *batch, const struct p
 	return batch->keys && batch->keys_spare && batch->frames;
 }
 
-static bool take_mail(
-	struct weft_sim *sim, struct lane *lane, enum clock clock, const struct plan *plan)
+static bool take_mail(struct weft_sim *sim, struct lane *lane, enum clock clock)
 {
 	uint64_t words = WEFT_DIV_UP(sim->shape.nodes, 64u), ring = sim->rings[clock];
-	struct chunk *chunks = take(sim, ring * plan->mail_chunks, sizeof(*chunks));
 	struct box *boxes = take(sim, ring * sim->shape.nodes, sizeof(*boxes));
 	uint64_t *bits = take(sim, ring * words, sizeof(*bits));
 	struct post *posts = take(sim, ring, sizeof(*posts));
 
-	if (!chunks || !boxes || !bits || !posts)
+	if (!boxes || !bits || !posts)
 		return false;
 	for (uint64_t i = 0; i < ring; i++)
-		posts[i] = (struct post){ .chunks = chunks + i * plan->mail_chunks,
+		posts[i] = (struct post){ .chunks = sim->mail.chunks,
 			.boxes = boxes + i * sim->shape.nodes,
 			.bits = bits + i * words };
 	lane->mail_of[clock].posts = posts;
@@ -117,16 +117,16 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 
 	lane->visits = take(sim, sim->shape.nodes, sizeof(*lane->visits));
 	if (!bits || !lists || !frames || !lane->visits ||
-		!take_mail(sim, lane, CLOCK_WINDOW, plan) ||
-		!take_mail(sim, lane, CLOCK_STEP, plan) || !take_batch(sim, &lane->mail, plan) ||
+		!take_mail(sim, lane, CLOCK_WINDOW) ||
+		!take_mail(sim, lane, CLOCK_STEP) || !take_batch(sim, &lane->mail, plan) ||
 		!take_batch(sim, &lane->ahead, plan))
 		return false;
 	lane->due = bits;
 	lane->acted = lane->due + words;
 	lane->sim = sim;
 	lane->frames_max = plan->mail_frames;
-	lane->ahead_of = NONE;
-	lane->cache = (struct slab_cache){ .free = NONE, .full = NONE };
+	lane->mail.node = lane->ahead.node = NONE;
+	lane->cache = lane->chunk_cache = (struct slab_cache){ .free = NONE, .full = NONE };
 	lane->spare = slab_take(&sim->slab, &lane->cache);
 	weft_frame_pool_init(&lane->pool, frames, plan->packets);
 	wheel_init(&lane->wheel, lists);
@@ -581,6 +581,7 @@ void weft_sim_close(struct weft_sim *sim)
 	if (!sim)
 		return;
 	slab_close(&sim->slab);
+	slab_close(&sim->mail);
 	wiring_drop(&sim->wiring);
 	for (uint32_t i = 0; i < sim->n_areas; i++)
 		memory_release(sim->areas[i].at, sim->areas[i].bytes);

@@ -114,7 +114,7 @@ static void pack(struct lane *lane, struct post *post, uint32_t ahead, uint32_t 
 	struct parcel **next = &lane->parcels[sim->links->rank_of[node - sim->shape.hosts]];
 	const struct box *b = &post->boxes[node];
 
-	for (uint32_t chunk = box_chunk(b); chunk != NONE; chunk = post->chunks[chunk].back[0]) {
+	for (uint32_t chunk = box_chunk(b), before; chunk != NONE; chunk = before) {
 		const struct chunk *c = &post->chunks[chunk];
 		uint32_t n = box_frames(b, chunk);
 
@@ -135,6 +135,8 @@ static void pack(struct lane *lane, struct post *post, uint32_t ahead, uint32_t 
 			p->pkt = sim->slab.pkts[slot];
 			slab_give(&sim->slab, &lane->cache, slot);
 		}
+		before = c->back[0];
+		slab_give(&sim->mail, &lane->chunk_cache, chunk);
 	}
 	post->bits[node / 64] &= ~(UINT64_C(1) << node % 64);
 }

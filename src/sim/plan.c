@@ -341,8 +341,15 @@ static void plan_memory(const struct weft_sim_config *config, uint32_t n,
 		packets += (2 * ports + (uint64_t)s->hosts * s->planes) * port_bytes / ACK_BYTES;
 	}
 	plan->packets = (uint32_t)WEFT_MIN(packets, UINT64_C(0xfffff000));
-	plan->mail_chunks = (uint32_t)WEFT_MIN(
-		plan->packets / CHUNK_FRAMES + (uint64_t)s->nodes, UINT64_C(0xfffffff));
+	/* Of each box one may not be full; a pause is a frame without a packet. */
+	uint64_t frames = (uint64_t)plan->packets *
+			  (config->discipline == WEFT_DISCIPLINE_LOSSLESS ? 2 : 1);
+	uint64_t boxes = (uint64_t)s->nodes * plan_lanes(config) *
+			 (plan->rings[CLOCK_WINDOW] + plan->rings[CLOCK_STEP]);
+
+	plan->mail_chunks = (uint32_t)WEFT_MIN(frames / CHUNK_FRAMES + boxes +
+			2 * SLAB_BATCH * (uint64_t)plan_lanes(config) + SLAB_BATCH,
+		UINT64_C(0x1ffff000));
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
 	struct share own = plan_rank(config);

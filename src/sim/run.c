@@ -40,9 +40,11 @@ static void run_visits(struct lane *lane, uint32_t n, run_fn *run, fetch_fn *fet
 			mail_fetch(lane, visits[i + 3], false);
 		if (i + 2 < n)
 			mail_fetch(lane, visits[i + 2], true);
+		mail_collect(lane, visits[i]); /* what was gathered while the last one ran */
 		if (i + 1 < n)
 			mail_ahead(lane, visits[i + 1]);
 		run(lane, visits[i]);
+		mail_done(lane);
 	}
 	mail_flush(lane);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * slab - packets by number, and memory that comes when it is touched.
+ * slab - packets and chunks of mail by number, and memory that comes when it is touched.
  *
  * A packet is written by its sender's lane and freed by its receiver's, so free slots wander.  Each
  * lane keeps up to two batches and trades whole ones under a lock, once in a thousand packets;
@@ -49,22 +49,23 @@ uint64_t memory_available(void)
 	return found ? kilobytes * 1024 : UINT64_MAX;
 }
 
-bool slab_open(struct slab *slab, uint32_t n)
+bool slab_open(struct slab *slab, uint32_t n, uint32_t item_bytes)
 {
 	n = WEFT_ALIGN_UP(n, (uint32_t)SLAB_BATCH);
 	slab->n = n;
 	slab->n_batches = 0;
 	slab->fresh = 0;
-	slab->pkts = memory_reserve((uint64_t)n * sizeof(struct weft_pkt));
+	slab->item_bytes = item_bytes;
+	slab->items = memory_reserve((uint64_t)n * item_bytes);
 	slab->batches = memory_reserve(n / SLAB_BATCH * sizeof(uint32_t));
-	return slab->pkts && slab->batches && !pthread_mutex_init(&slab->lock, NULL);
+	return slab->items && slab->batches && !pthread_mutex_init(&slab->lock, NULL);
 }
 
 void slab_close(struct slab *slab)
 {
-	if (slab->pkts && slab->batches)
+	if (slab->items && slab->batches)
 		(void)pthread_mutex_destroy(&slab->lock);
-	memory_release(slab->pkts, (uint64_t)slab->n * sizeof(struct weft_pkt));
+	memory_release(slab->items, (uint64_t)slab->n * slab->item_bytes);
 	memory_release(slab->batches, slab->n / SLAB_BATCH * sizeof(uint32_t));
 }
 
@@ -110,4 +111,19 @@ void slab_spill(struct slab *slab, struct slab_cache *cache)
 	cache->full = cache->free;
 	cache->free = NONE;
 	cache->n_free = 0;
+}
+
+void slab_give_list(struct slab *slab, struct slab_cache *cache, uint32_t first, uint32_t last,
+	uint32_t n)
+{
+	if (WEFT_LIKELY(cache->n_free + n <= SLAB_BATCH)) {
+		*slab_link(slab, last) = cache->free;
+		cache->free = first;
+		cache->n_free += n;
+		return;
+	}
+	for (uint32_t slot = first, next; n--; slot = next) {
+		next = *slab_link(slab, slot);
+		slab_give(slab, cache, slot);
+	}
 }

@@ -138,3 +138,25 @@ TEST(mail_collect__sorts_by_time_and_port)
 	}
 	small_close(&s);
 }
+
+/* As much as all windows of a ring could hold, many times over, in as many chunks as one needs. */
+TEST(mail_done__gives_chunks_to_what_is_sent_next)
+{
+	struct small s = small_make(SMALL_FOUR);
+	struct lane *lane = lane_at_start(&s);
+	uint32_t n = 40 * CHUNK_FRAMES;
+
+	for (uint32_t window = 0; window < 200; window++) {
+		for (uint32_t k = 0; k < n; k++)
+			mail_post(lane, 5, lane->end_ps + k, &(struct weft_frame){ .handle = k });
+		go_on(lane);
+		mail_collect(lane, 5);
+		REQUIRE(lane->mail.n == n);
+		CHECK_EQ(lane->mail.chunks, 40);
+		CHECK_EQ((uint32_t)mail_frame(lane, n - 1)->handle, n - 1);
+		mail_done(lane);
+		mail_done(lane); /* nothing is left to be given */
+	}
+	CHECK_EQ(s.sim->mail.fresh, SLAB_BATCH);
+	small_close(&s);
+}

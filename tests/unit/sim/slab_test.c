@@ -22,7 +22,7 @@ TEST(slab_take__never_hands_a_slot_out_twice)
 	struct slab_cache cache = { .free = NONE, .full = NONE };
 	struct slab slab;
 
-	REQUIRE(slab_open(&slab, N - 1)); /* rounded up to whole batches */
+	REQUIRE(slab_open(&slab, N - 1, sizeof(struct weft_pkt))); /* rounded up to whole batches */
 	for (uint32_t i = 0; i < N; i++) {
 		uint32_t slot = slab_take(&slab, &cache);
 
@@ -41,10 +41,34 @@ TEST(slab_give__lets_slots_change_lanes)
 	struct slab_cache from = { .free = NONE, .full = NONE }, to = from;
 	struct slab slab;
 
-	REQUIRE(slab_open(&slab, N));
+	REQUIRE(slab_open(&slab, N, sizeof(struct weft_pkt)));
 	for (uint32_t i = 0; i < 20 * N; i++)
 		slab_give(&slab, &to, slab_take(&slab, &from));
 	CHECK(slab.fresh <= 4 * SLAB_BATCH);
 	CHECK(to.n_free <= SLAB_BATCH);
+	slab_close(&slab);
+}
+
+/* Whatever n: a list that does not fit beside what is free already goes slot by slot. */
+TEST(slab_give_list__gives_back_all_of_it)
+{
+	struct slab_cache cache = { .free = NONE, .full = NONE };
+	struct slab slab;
+
+	REQUIRE(slab_open(&slab, N, 256));
+	for (uint32_t k = 0; k < 40; k++) {
+		uint32_t n = 1 + k * 199 % (2 * SLAB_BATCH), first = NONE, last = NONE;
+
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t slot = slab_take(&slab, &cache);
+
+			*slab_link(&slab, slot) = first;
+			last = i ? last : slot;
+			first = slot;
+		}
+		slab_give_list(&slab, &cache, first, last, n);
+		CHECK(cache.n_free <= SLAB_BATCH);
+	}
+	CHECK(slab.fresh <= 4 * SLAB_BATCH);
 	slab_close(&slab);
 }
