@@ -89,6 +89,8 @@ static void tell_write(json_t *o, const struct weft_pkt *pkt)
 	set_int(o, "rqmsn", pkt->w.rqmsn);
 	set_int(o, "ts", pkt->w.ts);
 	if (!trimmed) {
+		if (pkt->flags & WEFT_BTH_XRC)
+			set_hex(o, "srqn", pkt->w.srqn, 6);
 		set_hex(o, "va", pkt->w.va, 16);
 		set_hex(o, "rkey", pkt->w.rkey, 8);
 		set_int(o, "msg_bytes", pkt->w.msg_bytes);

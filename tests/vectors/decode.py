@@ -26,7 +26,9 @@ NAMES = {0xC6: 'write_first', 0xC7: 'write_middle', 0xC8: 'write_last', 0xC9: 'w
 	0xE0: 'send_first', 0xE1: 'send_middle', 0xE2: 'send_last', 0xE3: 'send_last_imm',
 	0xE4: 'send_only', 0xE5: 'send_only_imm', 0xEC: 'read_request', 0xED: 'reply_first',
 	0xEE: 'reply_middle', 0xEF: 'reply_last', 0xF0: 'reply_only', 0xF2: 'reply_refused',
-	0xF3: 'cmp_swap', 0xF4: 'fetch_add', 0xF8: 'datagram', 0xF9: 'datagram_imm'}
+	0xF3: 'cmp_swap', 0xF4: 'fetch_add', 0xF8: 'datagram', 0xF9: 'datagram_imm',
+	0xE6: 'xrc_write_first', 0xE7: 'xrc_write_middle', 0xE8: 'xrc_write_last',
+	0xE9: 'xrc_write_last_imm', 0xEA: 'xrc_write_only', 0xEB: 'xrc_write_only_imm'}
 FIXED = {'ack': 4, 'ep_request': 16, 'ep_response': 36, 'sack': 36, 'nack': 20, 'probe': 16}
 REASONS = {1: 'trimmed', 2: 'trimmed_lasthop', 6: 'no_bitmap', 7: 'no_pkt_buffer',
 	10: 'no_resource', 11: 'psn_oor_window', 25: 'unexp_event', 0xE0: 'rnr'}
@@ -124,6 +126,9 @@ def write(raw, at, end, op, flags_byte, pad, cut):
 	facts['ts'] = ts
 	if cut:
 		return {**facts, 'payload_bytes': 0}
+	if flags_byte & 8 and raw[at - 12] >= 0xE0:
+		facts['srqn'] = f'0x{struct.unpack_from(">I", raw, p)[0] & 0xFFFFFF:06x}'
+		p += 4
 	va, rkey, total = struct.unpack_from('>QII', raw, p)
 	facts.update(va=f'0x{va:016x}', rkey=f'0x{rkey:08x}', msg_bytes=total)
 	length_bit = 8 * (p + 12)
@@ -216,7 +221,8 @@ def decode(raw, plain):
 	if op.startswith('ep_') and qpn != 2:
 		raise Drop('bad_field', 8 * at + 40)
 	facts.update(op=op, flags=words(('a', flags & 0x80),
-		('solicited', is_write and flags & 0x40), ('rtx', flags & 0x20), ('ts', is_write and flags & 0x10)), dqpn=qpn, psn=int.from_bytes(psn, 'big'))
+		('solicited', is_write and flags & 0x40), ('rtx', flags & 0x20), ('ts', is_write and flags & 0x10),
+		('xrc', is_write and code >= 0xE0 and flags & 8)), dqpn=qpn, psn=int.from_bytes(psn, 'big'))
 	facts.update(write(raw, at + 12, end, op, flags, second >> 4 & 3, cut) if is_write
 		else control(raw, at + 12, op))
 	facts['icrc'] = 'absent' if cut else 'ok'

@@ -20,7 +20,8 @@ OPS = dict(write_first=0xC6, write_middle=0xC7, write_last=0xC8, write_last_imm=
 	send_first=0xE0, send_middle=0xE1, send_last=0xE2, send_last_imm=0xE3, send_only=0xE4,
 	send_only_imm=0xE5, read_request=0xEC, reply_first=0xED, reply_middle=0xEE, reply_last=0xEF,
 	reply_only=0xF0, reply_refused=0xF2, cmp_swap=0xF3, fetch_add=0xF4, datagram=0xF8,
-	datagram_imm=0xF9)
+	datagram_imm=0xF9, xrc_write_first=0xE6, xrc_write_middle=0xE7, xrc_write_last=0xE8,
+	xrc_write_last_imm=0xE9, xrc_write_only=0xEA, xrc_write_only_imm=0xEB)
 HOST_A, HOST_B = 'fd00:a::1', 'fd00:b::2'
 CARRIER = 'fc00:0:a01:b02:a02:c02::'  # T0, T1, T0', host
 SPRAY = 0xBEEF1234  # the EV of most vectors
@@ -93,12 +94,13 @@ def ip4(f, src, dst, length, tos, ttl):
 	f.put('IPv4', ('destination', 32, int(ipaddress.IPv4Address(dst))))
 
 
-def bth(f, op, dqpn, psn, a=0, rtx=0, ts=0, pad=0, tver=0, pkey=0xFFFF, sol=0):
+def bth(f, op, dqpn, psn, a=0, rtx=0, ts=0, pad=0, tver=0, pkey=0xFFFF, sol=0,
+		xrc=0):
 	f.put('BTH', ('opcode', 8, op), ('se', 1, 0), ('m', 1, 0), ('padcnt', 2, pad),
 		('tver', 4, tver), ('pkey', 16, pkey))
 	f.put('BTH', ('', 8, 0), ('dqpn', 24, dqpn))
-	f.put('BTH', ('a', 1, a), ('solicited' if sol else '', 1, sol), ('rtx', 1, rtx), ('ts', 1, ts), ('', 4, 0),
-		('psn', 24, psn))
+	f.put('BTH', ('a', 1, a), ('solicited' if sol else '', 1, sol), ('rtx', 1, rtx), ('ts', 1, ts),
+		*((('xrc', 1, 1), ('', 3, 0)) if xrc else (('', 4, 0),)), ('psn', 24, psn))
 
 
 def tseth(f, header, ts, ftype=1):
@@ -107,21 +109,27 @@ def tseth(f, header, ts, ftype=1):
 
 def write(op, size, msg, dqpn=0x123456, psn=0xABCDEF, ts=0x8001, msn=7, rqmsn=0, imm=None,
 		va=0x00007F0012345000, a=0, rtx=0, tver=0, pad=None, pkey=0xFFFF, ftype=1, sol=0,
-		rkey=0x99AABBCC):
+		rkey=0x99AABBCC, srqn=None):
 	def body(f):
 		n = -size % 4 if pad is None else pad
-		bth(f, OPS[op], dqpn, psn, a, rtx, ts is not None, n, tver, pkey, sol)
+		bth(f, OPS[op], dqpn, psn, a, rtx, ts is not None, n, tver, pkey, sol,
+			srqn is not None)
 		f.put('METH', ('rqmsn', 16, rqmsn), ('msn', 16, msn))
 		if ts is not None:
 			tseth(f, 'TSETH', ts, ftype)
+		if srqn is not None:
+			f.put('XRCETH', ('', 8, 0), ('srqn', 24, srqn))
 		f.put('RETH', ('va', 64, va))
 		f.put('RETH', ('rkey', 32, rkey), ('dmalen', 32, msg))
 		if imm is not None:
 			f.put('ImmDt', ('imm', 32, imm))
 		f.payload(bytes((i * 7 + 1) & 255 for i in range(size)), -size % 4)
-	flags = ' '.join(w for w, on in (('a', a), ('solicited', sol), ('rtx', rtx), ('ts', ts is not None)) if on)
+	flags = ' '.join(w for w, on in (('a', a), ('solicited', sol), ('rtx', rtx), ('ts', ts is not None),
+		('xrc', srqn is not None)) if on)
 	says = dict(op=op, flags=flags or 'none', dqpn=dqpn, psn=psn, msn=msn, rqmsn=rqmsn,
 		ts=ts or 0, va=f'0x{va:016x}', rkey=f'0x{rkey:08x}', msg_bytes=msg)
+	if srqn is not None:
+		says['srqn'] = f'0x{srqn:06x}'
 	if imm is not None:
 		says['imm'] = f'0x{imm:08x}'
 	says['payload_bytes'] = size
@@ -348,6 +356,10 @@ def extended():
 		'udp_port', write('datagram', 5, 5, va=0x123, rkey=0x11111111, msn=0, psn=0), ev=0x4242, v4=True)
 	yield 'ext_datagram_imm', 'The same with an immediate.', build(
 		'usid', write('datagram_imm', 16, 16, va=0x123, rkey=0x11111111, imm=7, msn=0, psn=0))
+	yield 'ext_xrc_send', 'To a shared queue that XRCETH names.', build(
+		'usid', write('send_only', 12, 12, va=0, rkey=0, srqn=0x030001))
+	yield 'ext_xrc_write', 'The same, of a write with immediate, without a time.', build(
+		'srv6', write('xrc_write_last_imm', 64, 1000, imm=9, ts=None, srqn=0xFFFFFF))
 	body, says = write('send_middle', 256, 100000, va=512, rkey=0)
 	yield 'ext_trimmed', 'A send that was cut behind TSETH.', build(
 		'srv6', (body, trimmed(says)), outer_tclass=TRIM, cut=16 + 256 + 4)

@@ -129,6 +129,8 @@ static void tell_write(const struct weft_pkt *pkt, bool trimmed)
 		tell("va 0x%016" PRIx64, pkt->w.va);
 		tell("rkey 0x%08x", pkt->w.rkey);
 		tell("msg_bytes %u", pkt->w.msg_bytes);
+		if (pkt->flags & WEFT_BTH_XRC)
+			tell("srqn 0x%06x", pkt->w.srqn);
 		if (weft_op_has_imm(pkt->op))
 			tell("imm 0x%08x", pkt->w.imm);
 	}
