@@ -79,7 +79,17 @@ static void tile(FILE *out, const char *what, const char *value)
 	(void)fputs("</span></div>\n", out);
 }
 
-/* Of all that broke, what was felt longest. */
+/* A time of recovery as people read it; in "us" where the column does not say so. */
+static const char *recovery_text(uint64_t ps, const char *unit, char *text, size_t bytes)
+{
+	if (ps == WEFT_NEVER)
+		return "never";
+	if (!ps)
+		return "at once";
+	(void)snprintf(text, bytes, "%.1f%s", (double)ps / 1e6, unit);
+	return text;
+}
+
 static void put_longest(FILE *out, const struct weft_play_result *r)
 {
 	uint64_t longest_ps = 0;
@@ -89,8 +99,7 @@ static void put_longest(FILE *out, const struct weft_play_result *r)
 		longest_ps = WEFT_MAX(longest_ps, r->recoveries[i].ps);
 	if (!r->n_recoveries)
 		return;
-	(void)snprintf(text, sizeof(text), "%.1f us", (double)longest_ps / 1e6);
-	tile(out, "longest time a fault was felt", longest_ps == WEFT_NEVER ? "to the end" : text);
+	tile(out, "longest recovery", recovery_text(longest_ps, " us", text, sizeof(text)));
 }
 
 static void put_tiles(FILE *out, const struct weft_play_result *r)
@@ -149,6 +158,15 @@ static void put_claims(FILE *out, const struct weft_play *play, const struct wef
 	(void)fputs("</table>\n", out);
 }
 
+/* 0: there is none, as of flows that have not ended. */
+static void put_figure(FILE *out, int digits, double value)
+{
+	if (value > 0)
+		(void)fprintf(out, "<td class=\"n\">%.*f", digits, value);
+	else
+		(void)fputs("<td class=\"n\">\xe2\x80\x93", out);
+}
+
 static void put_loads(FILE *out, const struct weft_play_result *r)
 {
 	static const struct {
@@ -168,24 +186,26 @@ static void put_loads(FILE *out, const struct weft_play_result *r)
 		put_text(out, group->name);
 		(void)fprintf(out, "<td class=\"n\">%" PRIu32, group->n);
 		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-			(void)fprintf(out, "<td class=\"n\">%.2f",
+			put_figure(out, 2,
 				(double)weft_play_quantile(
 					r, group->name, ranks[i].num, ranks[i].den) /
 					1e6);
-		(void)fprintf(out, "<td class=\"n\">%.2f<td class=\"n\">%.3f</tr>\n",
-			(double)group->ideal_ps / 1e6,
-			group->ideal_ps ? last / (double)group->ideal_ps : 0);
+		put_figure(out, 2, (double)group->ideal_ps / 1e6);
+		put_figure(out, 3, group->ideal_ps ? last / (double)group->ideal_ps : 0);
+		(void)fputs("</tr>\n", out);
 	}
 	(void)fputs("</table>\n", out);
 }
 
 static void put_events(FILE *out, const struct weft_play_result *r)
 {
+	char text[64];
+
 	if (!r->n_recoveries)
 		return;
 	(void)fputs(
 		"<h2>What broke</h2><table><tr><th>what<th class=\"n\">at us<th class=\"n\">before "
-		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">felt for us</tr>\n",
+		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">recovered after us</tr>\n",
 		out);
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
 		const struct weft_play_recovery *v = &r->recoveries[i];
@@ -195,12 +215,12 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f<td class=\"n\">%.1f",
 			(double)r->events[v->event].begin_ps / 1e6, v->before * 8 / 1e9,
 			v->lowest * 8 / 1e9);
-		if (v->ps == WEFT_NEVER)
-			(void)fputs("<td class=\"n\">to the end</tr>\n", out);
-		else
-			(void)fprintf(out, "<td class=\"n\">%.1f</tr>\n", (double)v->ps / 1e6);
+		(void)fprintf(out, "<td class=\"n\">%s</tr>\n",
+			recovery_text(v->ps, "", text, sizeof(text)));
 	}
-	(void)fputs("</table>\n", out);
+	(void)fputs("</table><p class=\"dim\">Recovered: goodput is again 95 % of what it was, or "
+		    "of what it settles at while the fault lasts.</p>\n",
+		out);
 }
 
 static bool put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,

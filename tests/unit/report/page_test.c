@@ -36,3 +36,30 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 		weft_play_result_free(runs[i]);
 	weft_play_close(play);
 }
+
+/* A time that is not there is no time of 0. */
+TEST(weft_report_page__shows_no_figure_where_there_is_none)
+{
+	static const char endless[] =
+		"title: cut off\nstop: 100us\nfabric: {planes: 2, hosts: 8, radix: 4}\n"
+		"load: [permutation: {bytes: 1GB}]\nfaults: [link-down h1.p0 at 60us for 10us]\n";
+	struct weft_play_options options = { .seed = 1 };
+	struct weft_play *play = NULL;
+	char error[256], *text = NULL;
+	size_t bytes;
+
+	REQUIRE(!weft_play_open_text(
+		&play, endless, strlen(endless), "s.yaml", "", error, sizeof(error)));
+	struct weft_play_result *run = weft_play_run(play, &options, error, sizeof(error));
+	FILE *out = open_memstream(&text, &bytes);
+
+	REQUIRE(run && out);
+	CHECK(weft_report_page(out, play, &run, 1, "sim"));
+	(void)fclose(out);
+	CHECK(strstr(text, "0 of 8"));
+	CHECK(strstr(text, "<td class=\"n\">8<td class=\"n\">\xe2\x80\x93<td"));
+	CHECK(!strstr(text, ">0.00<") && !strstr(text, ">0.000<"));
+	free(text);
+	weft_play_result_free(run);
+	weft_play_close(play);
+}
