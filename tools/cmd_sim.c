@@ -391,14 +391,20 @@ static int work(struct job *job, struct sim_args *a)
 	return print(r, a->json);
 }
 
-/* Two results beside each other: --compare A B. */
-static int compare_files(const char *left, const char *right)
+/* Two results beside each other: --compare A B; n files have been named. */
+static int compare_files(int n, char *files[])
 {
 	struct term term;
 	char error[512];
 
+	if (n != 2) {
+		fprintf(stderr,
+			"weft sim: --compare wants two files, and nothing else: what "
+			"`weft play SCENARIO --json FILE` has written\n");
+		return EXIT_USAGE;
+	}
 	term_open(&term, stdout);
-	if (play_compare(left, right, &term, error, sizeof(error)))
+	if (play_compare(files[0], files[1], &term, error, sizeof(error)))
 		return EXIT_OK;
 	fprintf(stderr, "weft sim: %s\n", error);
 	return EXIT_FAILED;
@@ -407,16 +413,17 @@ static int compare_files(const char *left, const char *right)
 int cmd_sim(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
-	static const struct argp argp = { options, parse, "FABRIC|FILE.topo",
+	static const struct argp argp = { options, parse,
+		"FABRIC|FILE.topo\nSCENARIO\n--compare A B",
 		"Simulate a load over the fabric of a fabric file, with the engine at every host "
-		"and"
-		" our switch at every switch.",
+		"and our switch at every switch.  SCENARIO: as weft play.  --compare: the JSON "
+		"lines of two of its runs beside each other.",
 		children, NULL, NULL };
 	struct sim_args a = { .bytes = 2000000, .until_ps = UINT64_C(100000000000) };
 	struct job job = { 0 };
 
-	if (argc == 4 && !strcmp(argv[1], "--compare"))
-		return compare_files(argv[2], argv[3]);
+	if (argc > 1 && !strcmp(argv[1], "--compare"))
+		return compare_files(argc - 2, argv + 2);
 	if (argc > 1 && *argv[argc - 1] != '-' && weft_play_is_scenario(argv[argc - 1]))
 		return cmd_play(argc, argv);
 	weft_sim_config_default(&a.config);

@@ -34,6 +34,11 @@ assert lab["claims"]["queue_down <= 200KB"]["measured"] == "not measured in a la
 assert sim["claims"]["end <= 100 ideal"]["measured"] == "only in lab"
 PY
 grep -q '</html>' "$folder/page.html"
+"$weft" sim --compare "$folder/sim" "$folder/lab" | grep -q '^completed '
+if "$weft" sim --compare "$folder/sim" 2>"$folder/why" || ! grep -q 'two files' "$folder/why"; then
+	echo "half a comparison"
+	exit 1
+fi
 if "$weft" lab list | grep -q '^play-'; then
 	echo "a lab is left"
 	exit 1
