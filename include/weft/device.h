@@ -119,7 +119,7 @@ struct weft_dev_event {
 	void *user;
 };
 int weft_dev_event_fd(const struct weft_dev *dev);
-/* EAGAIN where the fd does not block.  Events of closed objects are skipped. */
+/* EAGAIN where the fd does not block, EINTR as read() has it.  Skips events of closed objects. */
 int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event);
 /*
  * Several interfaces of one program must not find each other's events: those of objects that have
@@ -160,7 +160,7 @@ uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
 int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **channel);
 int weft_dev_channel_close(struct weft_dev_channel *channel); /* EBUSY: CQs use it */
 int weft_dev_channel_fd(const struct weft_dev_channel *channel);
-/* *user: of the CQ that was armed and got a completion.  EAGAIN as for events. */
+/* *user: of the CQ that was armed and got a completion.  EAGAIN, EINTR as for events. */
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user);
 
 enum weft_dev_op { /* of a completion; values of verbs */

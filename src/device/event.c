@@ -33,16 +33,11 @@ int event_pipe(int fd[2])
 
 int event_read(int fd, void *record, size_t bytes)
 {
-	for (;;) {
-		ssize_t n = read(fd, record, bytes);
+	ssize_t n = read(fd, record, bytes);
 
-		if (n == (ssize_t)bytes)
-			return 0;
-		if (n >= 0)
-			return EIO;
-		if (errno != EINTR)
-			return errno;
-	}
+	if (n == (ssize_t)bytes)
+		return 0;
+	return n < 0 ? errno : EIO;
 }
 
 int weft_dev_event_fd(const struct weft_dev *dev)

@@ -269,7 +269,8 @@ uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 
 /* To whoever is to hear of it; number: the object's, or the plane. */
 void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number);
-/* Reads one whole record of `bytes` from a pipe; errno.  Without the lock. */
+/* Reads one whole record of `bytes` from a pipe; errno.  EINTR too: a program whose alarm rings
+ * waits no longer, unless it set SA_RESTART.  Without the lock. */
 int event_read(int fd, void *record, size_t bytes);
 int event_pipe(int fd[2]); /* an errno value */
 

@@ -2,6 +2,38 @@
 #include "pair.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#define RINGS_MAX 100
+
+static struct side *rung;
+static volatile sig_atomic_t rings;
+
+/* Who was interrupted and waits on all the same gets an event in the end, so that he is found. */
+static void ring(int signal_number)
+{
+	uint64_t record[2] = { 3, WEFT_DEV_PLANE_DOWN };
+
+	(void)signal_number;
+	if (++rings == RINGS_MAX)
+		(void)!write(rung->dev->event_fd[1], record, sizeof(record));
+}
+
+TEST(weft_dev_event_get__ends_when_an_alarm_rings)
+{
+	struct sigaction action = { .sa_handler = ring }, old;
+	struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct weft_dev_event event;
+
+	rung = side_open();
+	CHECK_EQ(sigaction(SIGALRM, &action, &old), 0);
+	CHECK_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
+	CHECK_EQ(weft_dev_event_get(rung->dev, &event), EINTR);
+	CHECK_EQ(setitimer(ITIMER_REAL, &never, NULL), 0);
+	CHECK_EQ(sigaction(SIGALRM, &old, NULL), 0);
+	side_close(rung);
+}
 
 TEST(weft_dev_event_get__skips_what_is_gone)
 {
