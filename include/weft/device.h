@@ -216,6 +216,20 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only);
 int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_dev_ah **ah);
 int weft_dev_ah_close(struct weft_dev_ah *ah);
 
+/*
+ * Multicast: a DATAGRAM QP in a group (a GID that begins with ff, or ::ffff:224.0.0.0/4) receives
+ * what others send to that GID and QPN ffffff, its own device's QPs included and itself not.  The
+ * sender makes the copies; it learns members by asking the hosts of the fabric file (without one:
+ * its own and those it has exchanged datagrams with), for up to 1 s before its first datagram.
+ * EINVAL: no group, not DATAGRAM, or (leave) not a member.  ENOMEM: WEFT_DEV_GROUPS_MAX groups in
+ * use, or WEFT_DEV_GROUP_QPS_MAX QPs of this device in one.  Joining twice is joining once; closing
+ * the QP leaves.
+ */
+#define WEFT_DEV_GROUPS_MAX 64u
+#define WEFT_DEV_GROUP_QPS_MAX 64u
+int weft_dev_group_join(struct weft_dev_qp *qp, const uint8_t gid[16]);
+int weft_dev_group_leave(struct weft_dev_qp *qp, const uint8_t gid[16]);
+
 /* ---- shared receive queues ---- */
 
 struct weft_dev_sge {

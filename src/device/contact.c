@@ -153,6 +153,8 @@ int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_
 	pthread_mutex_lock(&dev->lock);
 	dev->n_ahs++;
 	pd->users++;
+	if (group_is(gid) && !run_start(dev))
+		group_expect(dev, gid);
 	pthread_mutex_unlock(&dev->lock);
 	*out = ah;
 	return 0;

@@ -202,6 +202,10 @@ int weft_dev_close(struct weft_dev *dev)
 		free(dev->paths[i].states);
 	}
 	free(dev->paths);
+	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
+		free(dev->groups[i]);
+		dev->groups[i] = NULL;
+	}
 	free(dev->mrs);
 	free(dev->zombies);
 	/* Programs forget objects (perftest a CQ), and kernels forgive that.  What they still

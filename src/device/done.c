@@ -178,6 +178,10 @@ static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
 		return; /* flushed already */
 	while (qp->sq_head != done->id)
 		finish_send(qp, WEFT_DEV_OK, WEFT_OK);
+	struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
+
+	if (work->is_group && !done->status && !group_copy_done(work))
+		return;
 	finish_send(qp, statuses[done->status], done->status);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);

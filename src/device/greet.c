@@ -220,6 +220,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 			greet_ask(dev, contact);
 		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, contact->ask_at_ns);
 	}
+	group_timers(dev, now);
 }
 
 /* ---- what comes ---- */
@@ -293,6 +294,14 @@ static void take_hello_answer(struct weft_dev *dev, const struct greet *greet)
 	}
 }
 
+static void take_group(struct weft_dev *dev, const struct greet *asked, uint32_t plane)
+{
+	struct greet greet = { .echo = asked->nonce };
+
+	group_asked(dev, asked, &greet);
+	greet_send_to(dev, asked->end.addr[0], asked->number, plane, &greet);
+}
+
 static void take_greeting(struct weft_dev *dev, const struct greet *greet, uint32_t plane)
 {
 	struct weft_dev_qp *qp;
@@ -316,6 +325,12 @@ static void take_greeting(struct weft_dev *dev, const struct greet *greet, uint3
 		qp = dev->qps[greet->qp.peer_qpn & (SLOTS - 1)];
 		if (qp && qp->in_greeting && qp->nonce == greet->echo)
 			qp->heard_ns = weft_clock_now(NULL);
+		break;
+	case GREET_GROUP:
+		take_group(dev, greet, plane);
+		break;
+	case GREET_GROUP_ANSWER:
+		dev->greetings_refused += !group_answered(dev, greet);
 		break;
 	default:
 		break;
@@ -361,8 +376,10 @@ void greet_read(struct weft_dev *dev)
 		if (n < 0)
 			return;
 		if (!dev->greet_tokens || !greet_decode(bytes, (size_t)n, &greet) ||
-			!check_source(dev, &greet, &from, &plane))
+			!check_source(dev, &greet, &from, &plane)) {
+			dev->greetings_refused++;
 			continue;
+		}
 		dev->greet_tokens--;
 		take_greeting(dev, &greet, plane);
 	}

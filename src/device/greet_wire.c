@@ -3,6 +3,7 @@
  * greet_wire - a greeting as bytes, and the distrust with which it is read.
  *
  *   "WFTd" | version | kind | number | nonce | echo | what the other end must know of us | the QP
+ *   | of GROUP and its answer: GID, numbers of processes, queue pairs
  *
  * Big endian, fixed order.  Whatever is out of range makes the whole datagram nothing: a device
  * has no use for half a greeting.
@@ -73,6 +74,36 @@ static void put_qp(struct writer *w, const struct greet_qp *qp)
 	put(w, (qp->trim_nack ? FLAG_TRIM : 0) | (qp->dynamic_mpr ? FLAG_DYNAMIC : 0), 1);
 }
 
+static void put_group(struct writer *w, const struct greet_group *group)
+{
+	put_bytes(w, group->gid, sizeof(group->gid));
+	put_bytes(w, group->numbers, sizeof(group->numbers));
+	put(w, group->n, 1);
+	for (uint32_t i = 0; i < group->n; i++)
+		put(w, group->qpn[i], 4);
+}
+
+static void get_group(struct reader *r, struct greet_group *group)
+{
+	get_bytes(r, group->gid, sizeof(group->gid));
+	get_bytes(r, group->numbers, sizeof(group->numbers));
+	group->n = (uint32_t)get(r, 1);
+	if (group->n > GREET_MEMBERS_MAX || !group_is(group->gid)) {
+		r->failed = true;
+		return;
+	}
+	for (uint32_t i = 0; i < group->n; i++) {
+		group->qpn[i] = (uint32_t)get(r, 4);
+		if (!group->qpn[i] || group->qpn[i] >= GROUP_QPN)
+			r->failed = true;
+	}
+}
+
+static bool has_group(const struct greet *greet)
+{
+	return greet->kind == GREET_GROUP || greet->kind == GREET_GROUP_ANSWER;
+}
+
 static void get_qp(struct reader *r, struct greet_qp *qp)
 {
 	uint64_t flags;
@@ -121,6 +152,8 @@ size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX])
 	for (uint32_t i = 0; i < end->planes; i++)
 		put_bytes(&w, end->addr[i], 16);
 	put_qp(&w, &greet->qp);
+	if (has_group(greet))
+		put_group(&w, &greet->group);
 	return (size_t)(w.at - bytes);
 }
 
@@ -161,10 +194,13 @@ bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet)
 	greet->number = (uint32_t)get(&r, 2);
 	greet->nonce = get(&r, 8);
 	greet->echo = get(&r, 8);
-	if (greet->kind < GREET_HELLO || greet->kind > GREET_WAIT || greet->number >= NUMBERS)
+	if (greet->kind < GREET_HELLO || greet->kind > GREET_GROUP_ANSWER ||
+		greet->number >= NUMBERS)
 		return false;
 	get_end(&r, &greet->end);
 	if (!r.failed)
 		get_qp(&r, &greet->qp);
+	if (!r.failed && has_group(greet))
+		get_group(&r, &greet->group);
 	return !r.failed && r.at == r.end;
 }

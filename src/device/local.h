@@ -28,6 +28,9 @@
 #define RD_ATOMIC_MAX 16u
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
+#define GROUPS_MAX WEFT_DEV_GROUPS_MAX
+#define GROUP_MEMBERS_MAX 256u
+#define GROUP_QPN 0xffffffu
 #define ZOMBIES_MAX 256u
 
 struct sge_list { /* memory in pieces, see struct weft_place */
@@ -50,7 +53,9 @@ struct work { /* a send of the program, in its ring */
 	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
 	bool scattered;
 	bool lent;     /* data or to is the program's memory itself, by lkey */
+	bool is_group, all_copies; /* to a group; all copies have been posted */
 	uint32_t lkey;
+	uint32_t next_copy, copies, copies_done; /* next: member; posted; left */
 };
 
 struct recv {
@@ -82,6 +87,7 @@ struct contact {
 };
 
 struct held;
+struct group;
 
 struct paths { /* a choice of EVs */
 	uint32_t *evs, *states; /* states: enum weft_path_state; EMPTY: not said */
@@ -128,6 +134,11 @@ struct weft_dev {
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct contact contacts[CONTACTS_MAX];
+	/* group.c */
+	struct group *groups[GROUPS_MAX];
+	uint8_t numbers[NUMBERS / 8]; /* of processes of this host; bit n */
+	uint64_t numbers_ns;
+	uint64_t copies, greetings_refused, members_refused;
 	struct paths *paths;           /* [number - 1] */
 	uint32_t n_paths;
 	struct weft_dev *next;         /* open ones of this process, for stats.c */
@@ -209,7 +220,7 @@ struct weft_dev_qp {
 	bool connected, has_own_set;
 	/* greeting */
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
-	uint32_t tries, peer_eq_number, peer_rd_atomic;
+	uint32_t tries, peer_eq_number, peer_rd_atomic, n_groups;
 	struct weft_dev_qp *next_greeting, *next_backlog;
 	bool in_greeting, in_backlog, draining;
 	/* queues: head <= fed <= tail, all run freely */
@@ -357,13 +368,26 @@ void held_hand_over(struct weft_dev_qp *qp); /* as far as there are receives */
 
 /* ---- greet_wire.c ---- */
 
-#define GREET_BYTES_MAX 1024u
-enum greet_kind { GREET_HELLO = 1, GREET_HELLO_ANSWER, GREET_PAIR, GREET_PAIR_ANSWER, GREET_WAIT };
+#define GREET_BYTES_MAX 1200u
+#define GREET_MEMBERS_MAX WEFT_DEV_GROUP_QPS_MAX
+enum greet_kind {
+	GREET_HELLO = 1,
+	GREET_HELLO_ANSWER,
+	GREET_PAIR,
+	GREET_PAIR_ANSWER,
+	GREET_WAIT,
+	GREET_GROUP,
+	GREET_GROUP_ANSWER,
+};
 
 struct greet_qp {
 	uint32_t qpn, peer_qpn, eq_number, psn, mpr_psns, wimm, rd_atomic;
 	uint8_t profile;
 	bool trim_nack, dynamic_mpr;
+};
+struct greet_group { /* of the one who says it */
+	uint8_t gid[16], numbers[NUMBERS / 8];
+	uint32_t n, qpn[GREET_MEMBERS_MAX];
 };
 struct greet {
 	uint8_t kind;
@@ -371,6 +395,7 @@ struct greet {
 	uint32_t number;
 	struct weft_live_end end;
 	struct greet_qp qp; /* HELLO*: numbers only, 0 where no QP is meant */
+	struct greet_group group; /* GROUP* only */
 };
 size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX]);
 bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet);
@@ -396,6 +421,18 @@ const struct contact *contact_by_peer(
 	const struct weft_dev *dev, uint32_t peer, uint32_t own_qpn, uint32_t eq_number);
 /* The engine's number of a datagram QP of ours, 0 of a process; false: no such QP now. */
 bool contact_own(const struct weft_dev *dev, uint32_t own_qpn, uint32_t *eq_number);
+
+/* ---- group.c: multicast ---- */
+
+bool group_is(const uint8_t gid[16]); /* of a group, by its form */
+/* As give_one(): copies to the members; EAGAIN with some of them posted. */
+int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to);
+bool group_copy_done(struct work *work); /* one has left; true: it was the last */
+void group_timers(struct weft_dev *dev, uint64_t now);
+void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer);
+bool group_answered(struct weft_dev *dev, const struct greet *greet); /* false: not believed */
+void group_expect(struct weft_dev *dev, const uint8_t gid[16]); /* somebody will send to it */
+void group_leave_all(struct weft_dev_qp *qp);
 
 /* ---- stats.c ---- */
 

@@ -180,6 +180,7 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		.peer_qpn = send->peer_qpn,
 		.qkey = send->qkey,
 		.srqn = send->srqn,
+		.is_group = send->ah && send->peer_qpn == GROUP_QPN && group_is(send->ah->gid),
 	};
 	rc = send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
 					   : take_memory(qp, send, work);
@@ -238,7 +239,7 @@ static const uint8_t kinds[] = {
 };
 
 /* 0: taken; EAGAIN: later; else it fails with that completion status, negated. */
-static int give_one(struct weft_dev_qp *qp, const struct work *work)
+static int give_one(struct weft_dev_qp *qp, struct work *work)
 {
 	bool is_datagram = qp->init.profile == WEFT_DEV_DATAGRAM;
 	struct weft_work to = {
@@ -263,6 +264,8 @@ static int give_one(struct weft_dev_qp *qp, const struct work *work)
 
 	if (work->fault)
 		return -work->fault;
+	if (work->is_group)
+		return group_give(qp, work, &to);
 	if (is_datagram) {
 		struct contact *contact =
 			contact_take(qp->dev, qp->number, work->ah->gid, work->peer_qpn);

@@ -335,6 +335,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 
 	if (!device_is_dead(dev)) {
 		pthread_mutex_lock(&dev->lock);
+		group_leave_all(qp);
 		qp->attr.state = WEFT_DEV_ERR;
 		qp_let_go(qp);
 		leave_backlog(qp);

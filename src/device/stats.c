@@ -33,8 +33,12 @@ static void write_line(struct weft_dev *dev)
 	for (unsigned i = 0; weft_counter_name(i); i++)
 		fprintf(file, ", \"%s\": %llu", weft_counter_name(i),
 			(unsigned long long)weft_counter_value(counters, i));
-	fprintf(file, ", \"datagrams_too_long\": %llu}\n",
-		(unsigned long long)dev->datagrams_too_long);
+	fprintf(file,
+		", \"datagrams_too_long\": %llu, \"multicast_copies\": %llu, "
+		"\"greetings_refused\": %llu, \"members_refused\": %llu}\n",
+		(unsigned long long)dev->datagrams_too_long, (unsigned long long)dev->copies,
+		(unsigned long long)dev->greetings_refused,
+		(unsigned long long)dev->members_refused);
 	pthread_mutex_unlock(&dev->lock);
 	fclose(file);
 }

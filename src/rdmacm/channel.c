@@ -103,6 +103,8 @@ static void fill_parameters(struct event *event, const struct id *id, const stru
 	}
 	e->param.ud.private_data = event->private_data;
 	e->param.ud.private_data_len = m->private_bytes;
+	if (e->event == RDMA_CM_EVENT_MULTICAST_JOIN) /* what the program brought, itself */
+		memcpy(&e->param.ud.private_data, m->private_data, sizeof(void *));
 	e->param.ud.qp_num = m->qpn;
 	e->param.ud.qkey = m->qkey;
 	e->param.ud.ah_attr.is_global = 1;

@@ -8,6 +8,7 @@
  */
 #include "local.h"
 
+#include <infiniband/ib.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ void id_free(struct id *id)
 	*at = id->next;
 	wire_hang_up(id);
 	wire_forget(id);
+	multicast_forget(id);
 	free(id->rdma.route.path_rec);
 	free(id->qp_init);
 	free(id);
@@ -253,12 +255,17 @@ int rdma_resolve_addr(
 	struct id *id = id_of(rdma);
 	struct rdma_addr *addr = &rdma->route.addr;
 	struct sockaddr_storage own = { 0 };
+	uint8_t group[16];
 
 	(void)timeout_ms;
 	if (src && id->state == IDLE && rdma_bind_addr(rdma, src))
 		return -1;
-	memcpy(&addr->dst_storage, dst, weft_address_bytes(dst->sa_family));
-	if (id->fd < 0 || is_any(&addr->src_addr)) {
+	bool is_group = multicast_gid(dst, group); /* no route leads to one */
+
+	memcpy(&addr->dst_storage, dst, dst->sa_family == AF_IB
+						? sizeof(struct sockaddr_ib)
+						: weft_address_bytes(dst->sa_family));
+	if (!is_group && (id->fd < 0 || is_any(&addr->src_addr))) {
 		if (find_source(dst, &own)) {
 			raise_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -errno);
 			return event_finish(id);

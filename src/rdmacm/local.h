@@ -37,6 +37,8 @@ enum state {
 	GONE,
 };
 
+struct joined;
+
 struct channel {
 	struct rdma_event_channel rdma; /* fd: read end; one byte per event */
 	int write_fd;
@@ -60,6 +62,7 @@ struct id {
 	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */
 	struct message local, peer, in;
 	size_t in_bytes;
+	struct joined *joined;            /* groups, see multicast.c */
 	struct ibv_qp_init_attr *qp_init; /* rdma_create_ep's, for requests */
 };
 
@@ -122,6 +125,11 @@ void wire_send(struct id *id, enum message_type type);
 void wire_handle(struct id *id, uint32_t epoll_events);
 void wire_hang_up(struct id *id);
 void wire_forget(struct id *id); /* a parting that has not been told */
+
+/* ---- multicast.c ---- */
+
+bool multicast_gid(const struct sockaddr *address, uint8_t gid[16]); /* false: no group's */
+void multicast_forget(struct id *id); /* leaves all */
 
 /* ---- qp.c ---- */
 

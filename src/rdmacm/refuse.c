@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * refuse - what librdmacm exports and is not served: multicast and enhanced connection
- * options.
+ * refuse - what librdmacm exports and is not served: enhanced connection options.
  *
  * Options of an id (type of service, reuse of addresses, the ack timeout) are hints about hardware;
  * they are taken and have no effect.
@@ -18,25 +17,6 @@ int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
 	(void)id, (void)event;
 	return 0;
-}
-
-int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *address, void *context)
-{
-	(void)id, (void)address, (void)context;
-	return fail(EOPNOTSUPP);
-}
-
-int rdma_join_multicast_ex(
-	struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex *attr, void *context)
-{
-	(void)id, (void)attr, (void)context;
-	return fail(EOPNOTSUPP);
-}
-
-int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *address)
-{
-	(void)id, (void)address;
-	return fail(EOPNOTSUPP);
 }
 
 int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)

@@ -80,6 +80,9 @@ int ibv_query_device(struct ibv_context *ibv, struct ibv_device_attr *out)
 	out->max_qp_rd_atom = out->max_qp_init_rd_atom = (int)a->max_rd_atomic;
 	out->max_res_rd_atom = (int)(a->max_rd_atomic * WEFT_MIN(a->max_qp, 65536u));
 	out->atomic_cap = a->max_rd_atomic ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
+	out->max_mcast_grp = WEFT_DEV_GROUPS_MAX;
+	out->max_mcast_qp_attach = WEFT_DEV_GROUP_QPS_MAX;
+	out->max_total_mcast_qp_attach = WEFT_DEV_GROUPS_MAX * WEFT_DEV_GROUP_QPS_MAX;
 	out->max_srq = (int)a->max_srq;
 	out->max_srq_wr = (int)a->max_srq_wr;
 	out->max_srq_sge = (int)a->max_srq_sge;

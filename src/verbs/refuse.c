@@ -3,7 +3,7 @@
  * refuse - what libibverbs exports and a device of ours does not have, with the answer that a
  * provider without it gives; and a few names that have nothing to do here.
  *
- * Multicast, import of another process's objects, enhanced connection options and
+ * Import of another process's objects, enhanced connection options and
  * GPU memory by DMA-BUF.  Programs ask, are told EOPNOTSUPP and go on without.
  */
 #include "local.h"
@@ -12,18 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	(void)qp, (void)gid, (void)lid;
-	return EOPNOTSUPP;
-}
-
-int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
-{
-	(void)qp, (void)gid, (void)lid;
-	return EOPNOTSUPP;
-}
 
 int ibv_rereg_mr(
 	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)

@@ -48,6 +48,32 @@ lose() {
 	wait $client && fault "lose: the client did not notice"
 }
 
+# joined FILE: until mckey says there that it receives
+joined() {
+	for _ in $(seq 300); do
+		grep -q receiving "$1" && return
+		sleep 0.1
+	done
+	fault "mckey does not join: $(cat "$1")"
+}
+
+# Two hosts in a group, a third sends.  Datagrams may be lost: it does so until both have all.
+group() {
+	local members=() host tries
+	for host in h2 h3; do
+		on $host stdbuf -oL mckey -m ff12::77 -C 5 -S 100 >"$dir/$host" 2>&1 &
+		members+=($!)
+	done
+	joined "$dir/h2" && joined "$dir/h3"
+	for tries in 1 2 3 4 5; do
+		on h0 mckey -m ff12::77 -s -C 5 -S 100 >"$dir/client" 2>&1 ||
+			fault "mckey -s ends with $?: $(tail -3 "$dir/client")"
+		grep -q "return status 0" "$dir/h2" && grep -q "return status 0" "$dir/h3" && break
+	done
+	wait "${members[0]}" || fault "mckey: h2 ends with $?: $(tail -3 "$dir/h2")"
+	wait "${members[1]}" || fault "mckey: h3 ends with $?: $(tail -3 "$dir/h3")"
+}
+
 "$weft" lab up "$fabric" --rate none >/dev/null || exit 77
 look
 pair ibv_rc_pingpong -g 0 -n 50
@@ -62,6 +88,8 @@ on h0 rping -c -a 10.0.0.3 -C 5 -v 2>&1 | grep -q rdma-ping-4 || fault "rping: n
 wait
 pair ib_write_lat -F -n 20
 pair ib_send_bw -F -n 20
+pair ib_send_bw -F -c UD -g -n 20
+group
 pair ib_read_bw -F -n 20
 pair ib_atomic_bw -F -n 20
 pair ib_send_bw -F -c XRC -n 20

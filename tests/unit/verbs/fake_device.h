@@ -39,7 +39,8 @@ static struct {
 	struct weft_dev_event event;
 	int events;
 	void *channel_user;
-	uint8_t ah_gid[16];
+	uint8_t ah_gid[16], group[16];
+	bool joined;
 	uint32_t mr_access;
 	uint64_t mr_iova;
 	struct weft_dev_send sent[8];
@@ -254,6 +255,23 @@ int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_
 	(void)pd;
 	memcpy(fake.ah_gid, gid, 16);
 	return opened((void **)ah, 1);
+}
+
+int weft_dev_group_join(struct weft_dev_qp *qp, const uint8_t gid[16])
+{
+	(void)qp;
+	memcpy(fake.group, gid, 16);
+	fake.joined = true;
+	return 0;
+}
+
+int weft_dev_group_leave(struct weft_dev_qp *qp, const uint8_t gid[16])
+{
+	(void)qp;
+	if (!fake.joined || memcmp(fake.group, gid, 16))
+		return EINVAL;
+	fake.joined = false;
+	return 0;
 }
 
 int weft_dev_ah_close(struct weft_dev_ah *ah)

@@ -8,8 +8,6 @@ TEST(refuse__answers_as_a_provider_without_it)
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	struct ibv_ece ece;
 
-	CHECK_EQ(ibv_attach_mcast(b.qp, NULL, 0), EOPNOTSUPP);
-	CHECK_EQ(ibv_detach_mcast(b.qp, NULL, 0), EOPNOTSUPP);
 	CHECK_EQ(ibv_query_ece(b.qp, &ece), EOPNOTSUPP);
 	CHECK_EQ(ibv_set_ece(b.qp, &ece), EOPNOTSUPP);
 	errno = 0;

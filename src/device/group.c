@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * group - multicast in a fabric that has none: the sender makes the copies.
+ *
+ *   A: send to ff12::1, QPN 0xffffff         B: QP 7 joined        C: nobody joined
+ *     GROUP {ff12::1} ----------------------> GROUP_ANSWER {7}
+ *     GROUP {ff12::1} -----------------------------------------------> GROUP_ANSWER {}
+ *     datagram to QP 7 ---------------------> receive
+ *
+ * Who sends to a group, makes an address handle of it, or joins it, asks the processes of all hosts
+ * of the fabric which queue pairs are in it, four times within 0.1 s and every second until 10 s
+ * after that.  A member who is
+ * not confirmed for three such rounds is none any more.  Who joins or leaves asks, too, and says
+ * who is left: senders ask back at once.  So nobody keeps a list for others, and nobody who dies
+ * leaves one wrong for long.
+ *
+ * Only answers are believed, under the rules of greetings.  Which numbers the processes of a host
+ * have is not known: the first few are asked, a few others in turn, and whoever answers says which
+ * there are.
+ */
+#include "local.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_NUMBERS 4u
+#define OTHER_NUMBERS 4u
+#define PER_HOST (FIRST_NUMBERS + OTHER_NUMBERS)
+#define FOLLOWED_MAX 64u
+#define MET_MAX 128u
+#define TURN_HOSTS 32u                          /* asked at once */
+#define TURN_NS UINT64_C(1000000)
+#define ROUND_NS UINT64_C(1000000000)
+#define ASK_COST_NS UINT64_C(100000)            /* rounds are rarer in large fabrics */
+#define FIRST_ANSWERS_NS UINT64_C(100000000)    /* a first send waits for members so long, */
+#define NO_ANSWERS_NS UINT64_C(1000000000)      /* or so long, if none is known by then */
+#define IDLE_NS (10 * ROUND_NS)
+#define BACK_NS UINT64_C(1000000)
+#define NUMBERS_NS UINT64_C(100000000)
+#define MISSED_ROUNDS 3u
+
+static const uint64_t first_rounds_ns[] = { 10000000, 30000000, 60000000 };
+
+struct member { /* qpn 0: none */
+	uint8_t gid[16];
+	uint32_t qpn;
+	uint64_t heard_ns;
+};
+
+struct group {
+	uint8_t gid[16];
+	uint64_t nonce, since_ns, begun_ns, sent_ns, back_ns, ask_at_ns;
+	uint32_t rounds, host_at, n_own, end; /* end: behind the last member */
+	bool ready;
+	struct member member[GROUP_MEMBERS_MAX];
+};
+
+bool group_is(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return gid[0] == 0xff || (!memcmp(gid, mapped, 12) && gid[12] >> 4 == 14);
+}
+
+static bool is_own(const struct weft_dev *dev, const struct member *m)
+{
+	return m->qpn >> SLOT_BITS == dev->number && !memcmp(m->gid, dev->name.gid, 16);
+}
+
+static struct group *find(const struct weft_dev *dev, const uint8_t gid[16])
+{
+	for (uint32_t i = 0; i < GROUPS_MAX; i++)
+		if (dev->groups[i] && !memcmp(dev->groups[i]->gid, gid, 16))
+			return dev->groups[i];
+	return NULL;
+}
+
+/* Members are asked for, and known. */
+static bool is_busy(const struct group *group, uint64_t now)
+{
+	return now <= WEFT_MAX(group->sent_ns, group->begun_ns) + IDLE_NS;
+}
+
+static struct group *take(struct weft_dev *dev, const uint8_t gid[16], uint64_t now)
+{
+	struct group *group = find(dev, gid);
+
+	for (uint32_t i = 0; !group && i < GROUPS_MAX; i++) {
+		if (dev->groups[i] && (dev->groups[i]->n_own || is_busy(dev->groups[i], now)))
+			continue;
+		group = dev->groups[i] ? dev->groups[i] : malloc(sizeof(*group));
+		if (!group)
+			return NULL;
+		memset(group, 0, sizeof(*group));
+		dev->groups[i] = group;
+		memcpy(group->gid, gid, 16);
+		group->nonce = device_random();
+		group->since_ns = now;
+	}
+	return group;
+}
+
+/* ---- members ---- */
+
+static struct member *find_member(struct group *group, const uint8_t gid[16], uint32_t qpn)
+{
+	for (uint32_t i = 0; i < group->end; i++)
+		if (group->member[i].qpn == qpn && !memcmp(group->member[i].gid, gid, 16))
+			return &group->member[i];
+	return NULL;
+}
+
+/* NULL: no room. */
+static struct member *put_member(struct group *group, const uint8_t gid[16], uint32_t qpn)
+{
+	struct member *m = find_member(group, gid, qpn);
+	uint32_t i = 0;
+
+	if (m)
+		return m;
+	while (i < GROUP_MEMBERS_MAX && group->member[i].qpn)
+		i++;
+	if (i == GROUP_MEMBERS_MAX)
+		return NULL;
+	m = &group->member[i];
+	group->end = WEFT_MAX(group->end, i + 1);
+	m->qpn = qpn;
+	memcpy(m->gid, gid, 16);
+	return m;
+}
+
+static void drop_member(struct group *group, struct member *m)
+{
+	*m = (struct member){ 0 };
+	while (group->end && !group->member[group->end - 1].qpn)
+		group->end--;
+}
+
+static uint64_t round_ns(const struct weft_dev *dev)
+{
+	const struct weft_topo *topo = weft_live_topo(dev->live);
+	uint64_t hosts = topo ? weft_topo_shape(topo)->hosts : 1;
+
+	return WEFT_MAX(ROUND_NS, hosts * PER_HOST * ASK_COST_NS);
+}
+
+static void drop_silent(const struct weft_dev *dev, struct group *group, uint64_t now)
+{
+	uint64_t life_ns = MISSED_ROUNDS * round_ns(dev);
+
+	for (uint32_t i = group->end; i--;) {
+		struct member *m = &group->member[i];
+
+		if (m->qpn && !is_own(dev, m) && now > m->heard_ns + life_ns)
+			drop_member(group, m);
+	}
+}
+
+/* ---- asking ---- */
+
+/* Numbers in use here, as far as the kernel tells. */
+static void read_numbers(struct weft_dev *dev, uint64_t now)
+{
+	FILE *file;
+	char line[256];
+	unsigned port;
+
+	if (dev->numbers_ns && now < dev->numbers_ns + NUMBERS_NS)
+		return;
+	dev->numbers_ns = now;
+	memset(dev->numbers, 0, sizeof(dev->numbers));
+	dev->numbers[dev->number / 8] = (uint8_t)(1u << dev->number % 8);
+	file = fopen("/proc/net/udp6", "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " %*u: %*32[0-9A-F]:%4x", &port) != 1 ||
+			port < WEFT_DEV_PORT_BASE || port >= WEFT_DEV_PORT_BASE + NUMBERS)
+			continue;
+		port -= WEFT_DEV_PORT_BASE;
+		dev->numbers[port / 8] |= (uint8_t)(1u << port % 8);
+	}
+	if (file)
+		fclose(file);
+}
+
+static void say(struct weft_dev *dev, const uint8_t gid[16], struct greet *greet, uint64_t now)
+{
+	const struct group *group = find(dev, gid);
+	struct greet_group *to = &greet->group;
+
+	greet->qp = (struct greet_qp){ .qpn = dev->number << SLOT_BITS,
+		.mpr_psns = WEFT_MPR_UNIT_PSNS };
+	read_numbers(dev, now);
+	memcpy(to->gid, gid, 16);
+	memcpy(to->numbers, dev->numbers, sizeof(to->numbers));
+	to->n = 0;
+	for (uint32_t i = 0; group && i < group->end; i++)
+		if (group->member[i].qpn && is_own(dev, &group->member[i]))
+			to->qpn[to->n++] = group->member[i].qpn;
+}
+
+static void ask(struct weft_dev *dev, const struct group *group, const uint8_t host[16],
+	uint32_t number, struct greet *greet)
+{
+	if (number != dev->number || memcmp(host, dev->name.gid, 16))
+		greet_send_to(dev, host, number, group->rounds, greet);
+}
+
+/* False: no such host.  Without a fabric file those are asked of whom there is a contact. */
+static bool host_at(const struct weft_dev *dev, uint32_t i, uint8_t gid[16])
+{
+	const struct weft_topo *topo = weft_live_topo(dev->live);
+
+	if (topo) {
+		if (i >= weft_topo_shape(topo)->hosts)
+			return false;
+		weft_topo_host_addr(topo, i, 0, gid);
+		return true;
+	}
+	if (i > CONTACTS_MAX)
+		return false;
+	memcpy(gid, i ? dev->contacts[i - 1].gid : dev->name.gid, 16);
+	return true;
+}
+
+static bool is_asked(const struct weft_dev *dev, uint32_t i, const uint8_t gid[16])
+{
+	return !i || weft_live_topo(dev->live) ||
+	       (dev->contacts[i - 1].in_use && memcmp(gid, dev->name.gid, 16));
+}
+
+static void ask_some(struct weft_dev *dev, struct group *group, uint64_t now)
+{
+	struct greet greet = { .kind = GREET_GROUP, .nonce = group->nonce };
+	uint32_t other = FIRST_NUMBERS +
+			 group->rounds * OTHER_NUMBERS % (NUMBERS - FIRST_NUMBERS);
+	uint8_t gid[16];
+
+	say(dev, group->gid, &greet, now);
+	for (uint32_t asked = 0; asked < TURN_HOSTS; group->host_at++) {
+		if (!host_at(dev, group->host_at, gid)) {
+			group->host_at = 0;
+			group->ask_at_ns =
+				now + (group->rounds < WEFT_COUNT(first_rounds_ns)
+						      ? first_rounds_ns[group->rounds]
+						      : round_ns(dev));
+			group->rounds++;
+			return;
+		}
+		if (!is_asked(dev, group->host_at, gid))
+			continue;
+		for (uint32_t i = 0; i < FIRST_NUMBERS; i++)
+			ask(dev, group, gid, i, &greet);
+		for (uint32_t i = 0; i < OTHER_NUMBERS; i++)
+			ask(dev, group, gid, other + i, &greet);
+		asked++;
+	}
+	group->ask_at_ns = now + TURN_NS;
+}
+
+/* When to be called again. */
+static uint64_t turn(struct weft_dev *dev, struct group *group, uint64_t now)
+{
+	if (now < group->ask_at_ns)
+		return group->ask_at_ns;
+	if (group->rounds > WEFT_COUNT(first_rounds_ns) && !is_busy(group, now))
+		return WEFT_NEVER;
+	drop_silent(dev, group, now);
+	ask_some(dev, group, now);
+	return group->ask_at_ns;
+}
+
+static void begin(struct weft_dev *dev, struct group *group, uint64_t now)
+{
+	group->rounds = group->host_at = 0;
+	group->ask_at_ns = 0;
+	group->begun_ns = now;
+	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, turn(dev, group, now));
+	if (dev->asleep || dev->stands)
+		watch_kick(dev);
+}
+
+void group_timers(struct weft_dev *dev, uint64_t now)
+{
+	for (uint32_t i = 0; i < GROUPS_MAX; i++)
+		if (dev->groups[i])
+			dev->greet_at_ns =
+				WEFT_MIN(dev->greet_at_ns, turn(dev, dev->groups[i], now));
+}
+
+/* ---- what comes ---- */
+
+static bool is_of(const struct member *m, const struct greet *greet)
+{
+	return m->qpn && m->qpn >> SLOT_BITS == greet->number &&
+	       !memcmp(m->gid, greet->end.addr[0], 16);
+}
+
+static bool is_listed(const struct member *m, const struct greet_group *list)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+		if (list->qpn[i] == m->qpn)
+			return true;
+	return false;
+}
+
+/* Whether what a process says of itself is what is known of it. */
+static bool is_known(struct group *group, const struct greet *greet)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < greet->group.n; i++)
+		if (!find_member(group, greet->end.addr[0], greet->group.qpn[i]))
+			return false;
+	for (uint32_t i = 0; i < group->end; i++)
+		n += is_of(&group->member[i], greet);
+	return n == greet->group.n;
+}
+
+void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer)
+{
+	struct group *group = find(dev, greet->group.gid);
+	uint64_t now = weft_clock_now(NULL);
+
+	answer->kind = GREET_GROUP_ANSWER;
+	say(dev, greet->group.gid, answer, now);
+	if (!group || !is_busy(group, now) || now < group->back_ns || is_known(group, greet))
+		return;
+	struct greet back = { .kind = GREET_GROUP, .nonce = group->nonce };
+
+	group->back_ns = now + BACK_NS;
+	say(dev, group->gid, &back, now);
+	ask(dev, group, greet->end.addr[0], greet->number, &back);
+}
+
+/* The first of a host's processes has said who the others are. */
+static void follow(struct weft_dev *dev, const struct group *group, const struct greet *from,
+	uint64_t now)
+{
+	struct greet greet = { .kind = GREET_GROUP, .nonce = group->nonce };
+	uint32_t asked = 0;
+
+	for (uint32_t i = 0; i < from->number; i++)
+		if (from->group.numbers[i / 8] >> i % 8 & 1)
+			return;
+	say(dev, group->gid, &greet, now);
+	for (uint32_t i = WEFT_MAX(FIRST_NUMBERS, from->number + 1);
+		i < NUMBERS && asked < FOLLOWED_MAX; i++) {
+		if (!(from->group.numbers[i / 8] >> i % 8 & 1))
+			continue;
+		ask(dev, group, from->end.addr[0], i, &greet);
+		asked++;
+	}
+}
+
+/* Who sends soon may go at once, as mckey does: the way is found beforehand. */
+static void meet(struct weft_dev *dev, const struct group *group, const struct member *m)
+{
+	uint32_t left = MET_MAX / group->end;
+
+	for (uint32_t i = 0; i < SLOTS && left; i++) {
+		const struct weft_dev_qp *qp = dev->qps[i];
+
+		if (!qp || qp->init.profile != WEFT_DEV_DATAGRAM || !qp->eq)
+			continue;
+		(void)contact_take(dev, qp->number, m->gid, m->qpn);
+		left--;
+	}
+}
+
+bool group_answered(struct weft_dev *dev, const struct greet *greet)
+{
+	struct group *group = find(dev, greet->group.gid);
+	uint64_t now = weft_clock_now(NULL);
+
+	if (!group || group->nonce != greet->echo ||
+		(greet->number == dev->number &&
+			!memcmp(greet->end.addr[0], dev->name.gid, 16)))
+		return false;
+	for (uint32_t i = 0; i < greet->group.n; i++)
+		if (greet->group.qpn[i] >> SLOT_BITS != greet->number)
+			return false;
+	for (uint32_t i = 0; i < greet->group.n; i++) {
+		bool is_new = !find_member(group, greet->end.addr[0], greet->group.qpn[i]);
+		struct member *m = put_member(group, greet->end.addr[0], greet->group.qpn[i]);
+
+		if (m)
+			m->heard_ns = now;
+		else
+			dev->members_refused++;
+		if (m && is_new)
+			meet(dev, group, m);
+	}
+	for (uint32_t i = group->end; i--;) {
+		struct member *m = &group->member[i];
+
+		if (is_of(m, greet) && !is_listed(m, &greet->group))
+			drop_member(group, m);
+	}
+	follow(dev, group, greet, now);
+	return true;
+}
+
+/* ---- sending ---- */
+
+static bool is_ready(const struct weft_dev_qp *qp, struct group *group, uint64_t now)
+{
+	uint32_t others = 0;
+
+	if (group->ready)
+		return true;
+	for (uint32_t i = 0; i < group->end; i++)
+		others += group->member[i].qpn && !(group->member[i].qpn == qp->number &&
+							  is_own(qp->dev, &group->member[i]));
+	group->ready = now > group->since_ns + (others ? FIRST_ANSWERS_NS : NO_ANSWERS_NS);
+	return group->ready;
+}
+
+/* One copy; values of give_one(). */
+static int give_copy(struct weft_dev_qp *qp, const struct member *m, struct weft_work *to)
+{
+	struct contact *contact = contact_take(qp->dev, qp->number, m->gid, m->qpn);
+
+	if (!contact || !contact->known)
+		return contact && contact->tries < 8 ? EAGAIN : ENOENT;
+	to->pathset = contact->pathset;
+	to->peer_qpn = contact->eq_number;
+	int rc = weft_post(qp->eq, to);
+
+	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
+}
+
+int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
+{
+	uint64_t now = weft_pump_now(qp->dev->pump);
+	struct group *group = take(qp->dev, work->ah->gid, now);
+
+	if (!group)
+		return ENOENT;
+	if (!is_busy(group, now)) {
+		group->since_ns = now;
+		group->ready = false;
+		begin(qp->dev, group, now);
+	}
+	group->sent_ns = now;
+	if (now >= group->ask_at_ns)
+		qp->dev->greet_at_ns =
+			WEFT_MIN(qp->dev->greet_at_ns, turn(qp->dev, group, now));
+	if (!is_ready(qp, group, now))
+		return EAGAIN;
+	to->silent = false; /* copies are counted */
+	for (; work->next_copy < group->end; work->next_copy++) {
+		const struct member *m = &group->member[work->next_copy];
+
+		if (!m->qpn || (m->qpn == qp->number && is_own(qp->dev, m)))
+			continue;
+		int rc = give_copy(qp, m, to);
+
+		if (rc < 0 || rc == EAGAIN)
+			return rc;
+		work->copies += !rc;
+	}
+	work->all_copies = true;
+	qp->dev->copies += work->copies;
+	return work->copies == work->copies_done ? ENOENT : 0;
+}
+
+bool group_copy_done(struct work *work)
+{
+	work->copies_done++;
+	return work->all_copies && work->copies_done >= work->copies;
+}
+
+/* ---- joining ---- */
+
+void group_expect(struct weft_dev *dev, const uint8_t gid[16])
+{
+	uint64_t now = weft_clock_now(NULL);
+	struct group *group = take(dev, gid, now);
+
+	if (group && !is_busy(group, now))
+		begin(dev, group, now);
+}
+
+static int join(struct weft_dev_qp *qp, const uint8_t gid[16])
+{
+	struct weft_dev *dev = qp->dev;
+	uint64_t now = weft_clock_now(NULL);
+	struct group *group = take(dev, gid, now);
+
+	if (!group)
+		return ENOMEM;
+	if (find_member(group, dev->name.gid, qp->number))
+		return 0;
+	if (group->n_own == GREET_MEMBERS_MAX || !put_member(group, dev->name.gid, qp->number))
+		return ENOMEM;
+	group->n_own++;
+	qp->n_groups++;
+	begin(dev, group, now);
+	return 0;
+}
+
+static int leave(struct weft_dev_qp *qp, struct group *group)
+{
+	struct member *m = group ? find_member(group, qp->dev->name.gid, qp->number) : NULL;
+
+	if (!m)
+		return EINVAL;
+	drop_member(group, m);
+	group->n_own--;
+	qp->n_groups--;
+	begin(qp->dev, group, weft_clock_now(NULL));
+	return 0;
+}
+
+int weft_dev_group_join(struct weft_dev_qp *qp, const uint8_t gid[16])
+{
+	struct weft_dev *dev = qp->dev;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	if (qp->init.profile != WEFT_DEV_DATAGRAM || !group_is(gid))
+		return EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	int rc = run_start(dev);
+
+	if (!rc)
+		rc = join(qp, gid);
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+int weft_dev_group_leave(struct weft_dev_qp *qp, const uint8_t gid[16])
+{
+	struct weft_dev *dev = qp->dev;
+
+	if (device_is_dead(dev))
+		return ENODEV;
+	pthread_mutex_lock(&dev->lock);
+	int rc = leave(qp, find(dev, gid));
+
+	pthread_mutex_unlock(&dev->lock);
+	return rc;
+}
+
+void group_leave_all(struct weft_dev_qp *qp)
+{
+	for (uint32_t i = 0; qp->n_groups && i < GROUPS_MAX; i++)
+		(void)leave(qp, qp->dev->groups[i]);
+}

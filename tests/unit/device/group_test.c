@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+static const uint8_t gid_a[16] = { 0xff, 0x12, [15] = 7 };
+static const uint8_t gid_b[16] = { [10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1 };
+
+/* Sends one datagram of what stands at the beginning of the memory. */
+static void send_to_group(struct side *s, struct weft_dev_ah *ah, uint64_t id)
+{
+	CHECK_EQ(side_post(s,
+			 (struct weft_dev_send){ .id = id, .op = WEFT_DEV_SEND,
+				 .flags = WEFT_DEV_SIGNALED, .ah = ah, .peer_qpn = GROUP_QPN,
+				 .qkey = 77 },
+			 0, 64),
+		0);
+}
+
+/* The same for a completion of a receive, while sends complete. */
+static struct weft_dev_wc wait_recv(struct side *s)
+{
+	struct weft_dev_wc wc = side_wait(s);
+
+	while (wc.status == WEFT_DEV_OK && wc.op == WEFT_DEV_DONE_SEND)
+		wc = side_wait(s);
+	return wc;
+}
+
+TEST(group_is__knows_groups_by_their_form)
+{
+	CHECK(group_is(gid_a) && group_is(gid_b));
+	CHECK(!group_is((const uint8_t[16]){ 0xfe, 0x80, [15] = 1 }));
+	CHECK(!group_is((const uint8_t[16]){ [10] = 0xff, [11] = 0xff, [12] = 10 }));
+}
+
+TEST(weft_dev_group_join__lets_what_another_device_sends_in)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s), *ah;
+	struct weft_dev_wc wc;
+
+	CHECK_EQ(weft_dev_group_join(s[1]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_group_join(s[1]->qp, gid_a), 0); /* twice is once */
+	CHECK_EQ(s[1]->qp->n_groups, 1);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
+	memset(s[0]->memory, 0x5a, 64);
+	CHECK_EQ(side_recv(s[1], 3, 0, 4096), 0);
+	send_to_group(s[0], ah, 9);
+	wc = side_wait(s[0]);
+	CHECK_EQ(wc.status, WEFT_DEV_OK);
+	CHECK_EQ(wc.id, 9);
+	wc = side_wait(s[1]);
+	CHECK_EQ(wc.status, WEFT_DEV_OK);
+	CHECK_EQ(wc.id, 3);
+	CHECK_EQ(wc.len_bytes, WEFT_GRH_BYTES + 64);
+	CHECK_EQ(wc.src_qpn, weft_dev_qp_number(s[0]->qp));
+	CHECK_EQ(s[1]->memory[WEFT_GRH_BYTES + 63], 0x5a);
+	CHECK_EQ(s[0]->dev->copies, 1);
+
+	/* Who has left is sent nothing: the sender has heard of it, or asks in vain soon. */
+	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), EINVAL);
+	for (uint64_t copies = 0, i = 0; i < 3000; i++) {
+		copies = s[0]->dev->copies;
+		send_to_group(s[0], ah, i);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+		if (s[0]->dev->copies == copies)
+			break;
+		CHECK(i < 2999);
+		usleep(10000);
+	}
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
+TEST(weft_dev_group_join__serves_neighbours_of_one_device_and_not_the_sender)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s), *ah;
+	struct weft_dev_qp *sender = s[0]->qp;
+
+	side_open_qp(s[0], WEFT_DEV_DATAGRAM, NULL); /* a second one */
+	side_init(s[0]);
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+	CHECK_EQ(weft_dev_qp_modify(s[0]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_b), 0);
+	CHECK_EQ(weft_dev_group_join(sender, gid_b), 0);
+	CHECK_EQ(weft_dev_group_join(s[1]->qp, gid_b), 0);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_b, &ah), 0);
+	CHECK_EQ(side_recv(s[0], 5, 1024, 1024), 0);
+	CHECK_EQ(side_recv(s[1], 6, 1024, 1024), 0);
+	struct weft_dev_qp *neighbour = s[0]->qp;
+
+	s[0]->qp = sender;
+	CHECK_EQ(side_recv(s[0], 4, 2048, 1024), 0);
+	send_to_group(s[0], ah, 1);
+	CHECK_EQ(wait_recv(s[1]).id, 6);
+	CHECK_EQ(wait_recv(s[0]).id, 5);
+	CHECK_EQ(s[0]->dev->copies, 2);
+	CHECK_EQ(sender->rq_head, 0); /* its own has not come back */
+	CHECK_EQ(weft_dev_qp_close(neighbour), 0); /* and leaves */
+	CHECK_EQ(weft_dev_group_leave(sender, gid_b), 0);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
+TEST(weft_dev_group_join__refuses_what_is_no_group_and_too_many)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s);
+	uint8_t gid[16] = { 0xff, 0x12 };
+
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, (const uint8_t[16]){ 0x20, 1 }), EINVAL);
+	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
+		gid[15] = (uint8_t)i;
+		CHECK_EQ(weft_dev_group_join(s[0]->qp, gid), 0);
+	}
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_b), ENOMEM);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	CHECK_EQ(weft_dev_qp_close(s[0]->qp), 0);
+	side_open_qp(s[0], WEFT_DEV_EXTENDED, NULL);
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_a), EINVAL);
+	pair_close(s);
+}
+
+TEST(weft_dev_post_send__completes_where_nobody_is_in_the_group)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s), *ah;
+
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
+	send_to_group(s[0], ah, 11);
+	CHECK_EQ(side_wait(s[0]).id, 11);
+	CHECK_EQ(s[0]->dev->copies, 0);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
+TEST(group_answered__believes_only_answers_to_its_own_question)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s);
+	struct weft_dev *dev = s[0]->dev;
+	struct greet asked = { .kind = GREET_GROUP }, said = { 0 },
+		     forged = { .kind = GREET_GROUP_ANSWER, .number = 9,
+			     .group = { .n = 1, .qpn = { 9u << SLOT_BITS | 1 } } };
+
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_a), 0);
+	memcpy(asked.group.gid, gid_a, 16);
+	memcpy(forged.group.gid, gid_a, 16);
+	pthread_mutex_lock(&dev->lock);
+	group_asked(dev, &asked, &said);
+	CHECK_EQ(said.group.n, 1);
+	CHECK_EQ(said.group.qpn[0], weft_dev_qp_number(s[0]->qp));
+	CHECK(said.group.numbers[dev->number / 8] >> dev->number % 8 & 1);
+	for (uint64_t echo = 0; echo < 100; echo++) {
+		forged.echo = echo;
+		CHECK(!group_answered(dev, &forged));
+	}
+	pthread_mutex_unlock(&dev->lock);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
