@@ -59,6 +59,8 @@ struct mr {
 	struct ibv_mr ibv;
 	struct weft_dev_mr *dev;
 	struct dm *dm; /* NULL: the program's own memory */
+	uint64_t iova;
+	unsigned int access;
 };
 
 struct ah {

@@ -72,6 +72,8 @@ struct ibv_mr *ibv_reg_mr_iova2(
 	struct mr *mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return refuse(ENOMEM);
+	mr->iova = iova;
+	mr->access = access;
 	int error = weft_dev_mr_open(((struct pd *)pd)->dev, addr, length, iova, access, &mr->dev);
 	if (error) {
 		free(mr);
@@ -94,6 +96,32 @@ struct ibv_mr *ibv_reg_mr_iova(
 	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
+}
+
+/*
+ * The new registration is made before the old one goes, so where it cannot be made the old one
+ * stands.  Its keys are new, as verbs allow: packets that name the old ones come too late.
+ */
+int ibv_rereg_mr(
+	struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = (struct mr *)ibv, old = *mr, *now;
+	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+
+	errno = mr->dm || !flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (moves && !addr)
+			? EINVAL
+			: 0;
+	if (errno)
+		return IBV_REREG_MR_ERR_INPUT;
+	now = (struct mr *)ibv_reg_mr_iova2(flags & IBV_REREG_MR_CHANGE_PD ? pd : ibv->pd,
+		moves ? addr : ibv->addr, moves ? length : ibv->length,
+		moves ? (uintptr_t)addr : mr->iova,
+		flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access);
+	if (!now)
+		return IBV_REREG_MR_ERR_INPUT;
+	*mr = *now;
+	*now = old;
+	return ibv_dereg_mr(&now->ibv) ? IBV_REREG_MR_ERR_CMD : 0;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv)

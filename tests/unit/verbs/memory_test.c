@@ -61,6 +61,38 @@ TEST(ibv_reg_mr_iova__names_the_first_byte_as_asked)
 	close_context(context);
 }
 
+TEST(ibv_rereg_mr__changes_what_the_flags_name)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_pd *pd = ibv_alloc_pd(context), *other = ibv_alloc_pd(context);
+	struct ibv_mr *mr = ibv_reg_mr_iova(pd, bytes, 64, 0x1000, IBV_ACCESS_LOCAL_WRITE);
+
+	REQUIRE(mr);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0), 0);
+	CHECK_EQ(fake.mr_access, 0);
+	CHECK_EQ(fake.mr_iova, 0x1000);
+	CHECK(mr->addr == bytes && mr->length == 64 && mr->pd == pd);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD, other,
+			 bytes + 8, 16, 0),
+		0);
+	CHECK_EQ(fake.mr_iova, (uintptr_t)(bytes + 8));
+	CHECK(mr->addr == bytes + 8 && mr->length == 16 && mr->pd == other);
+	/* The old one stands. */
+	CHECK_EQ(ibv_rereg_mr(mr, 0, pd, bytes, 64, 0), IBV_REREG_MR_ERR_INPUT);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(ibv_rereg_mr(mr, 8, pd, bytes, 64, 0), IBV_REREG_MR_ERR_INPUT);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, 64, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	fake.error = EFAULT;
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, 64, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	CHECK_EQ(errno, EFAULT);
+	CHECK(mr->addr == bytes + 8 && mr->length == 16 && mr->pd == other);
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!ibv_dealloc_pd(pd) && !ibv_dealloc_pd(other));
+	close_context(context);
+}
+
 TEST(ibv_create_ah__wants_a_gid)
 {
 	struct ibv_context *context = open_context();
