@@ -404,6 +404,12 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 
 /* ---- sending ---- */
 
+/* Who sends does not hear himself. */
+static bool gets_copy(const struct weft_dev_qp *sender, const struct member *m)
+{
+	return m->qpn && !(m->qpn == sender->number && is_own(sender->dev, m));
+}
+
 static bool is_ready(const struct weft_dev_qp *qp, struct group *group, uint64_t now)
 {
 	uint32_t others = 0;
@@ -411,24 +417,9 @@ static bool is_ready(const struct weft_dev_qp *qp, struct group *group, uint64_t
 	if (group->ready)
 		return true;
 	for (uint32_t i = 0; i < group->end; i++)
-		others += group->member[i].qpn && !(group->member[i].qpn == qp->number &&
-							  is_own(qp->dev, &group->member[i]));
+		others += gets_copy(qp, &group->member[i]);
 	group->ready = now > group->since_ns + (others ? FIRST_ANSWERS_NS : NO_ANSWERS_NS);
 	return group->ready;
-}
-
-/* One copy; values of give_one(). */
-static int give_copy(struct weft_dev_qp *qp, const struct member *m, struct weft_work *to)
-{
-	struct contact *contact = contact_take(qp->dev, qp->number, m->gid, m->qpn);
-
-	if (!contact || !contact->known)
-		return contact && contact->tries < 8 ? EAGAIN : ENOENT;
-	to->pathset = contact->pathset;
-	to->peer_qpn = contact->eq_number;
-	int rc = weft_post(qp->eq, to);
-
-	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
 }
 
 int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
@@ -453,9 +444,9 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 	for (; work->next_copy < group->end; work->next_copy++) {
 		const struct member *m = &group->member[work->next_copy];
 
-		if (!m->qpn || (m->qpn == qp->number && is_own(qp->dev, m)))
+		if (!gets_copy(qp, m))
 			continue;
-		int rc = give_copy(qp, m, to);
+		int rc = post_datagram(qp, m->gid, m->qpn, to);
 
 		if (rc < 0 || rc == EAGAIN)
 			return rc;

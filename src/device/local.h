@@ -322,6 +322,9 @@ uint64_t retry_budget_ns(const struct weft_dev_qp_attr *own); /* of silence; 0: 
 
 void queue_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
 void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
+/* One of that work to there; values of give_one(): ENOENT, where nobody can be found. */
+int post_datagram(
+	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to);
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
 	struct recv *out);
 size_t post_list_bytes(uint32_t sges);

@@ -239,6 +239,25 @@ static const uint8_t kinds[] = {
 };
 
 /* 0: taken; EAGAIN: later; else it fails with that completion status, negated. */
+static int give(struct weft_dev_qp *qp, const struct weft_work *to)
+{
+	int rc = weft_post(qp->eq, to);
+
+	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
+}
+
+int post_datagram(
+	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to)
+{
+	struct contact *contact = contact_take(qp->dev, qp->number, gid, qpn);
+
+	if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
+		return contact && contact->tries < 8 ? EAGAIN : ENOENT;
+	to->pathset = contact->pathset;
+	to->peer_qpn = contact->eq_number;
+	return give(qp, to);
+}
+
 static int give_one(struct weft_dev_qp *qp, struct work *work)
 {
 	bool is_datagram = qp->init.profile == WEFT_DEV_DATAGRAM;
@@ -266,18 +285,7 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		return -work->fault;
 	if (work->is_group)
 		return group_give(qp, work, &to);
-	if (is_datagram) {
-		struct contact *contact =
-			contact_take(qp->dev, qp->number, work->ah->gid, work->peer_qpn);
-
-		if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
-			return contact && contact->tries < 8 ? EAGAIN : ENOENT;
-		to.pathset = contact->pathset;
-		to.peer_qpn = contact->eq_number;
-	}
-	int rc = weft_post(qp->eq, &to);
-
-	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
+	return is_datagram ? post_datagram(qp, work->ah->gid, work->peer_qpn, &to) : give(qp, &to);
 }
 
 void queue_backlog(struct weft_dev_qp *qp)
