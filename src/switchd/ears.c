@@ -23,12 +23,9 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
 #include <unistd.h>
-
 
 void baton_take(struct weft_switchd *sw)
 {
@@ -136,7 +133,7 @@ static bool open_ear(struct weft_switchd *sw, struct ear *ear, uint32_t cpu)
 	pthread_attr_t attr;
 	cpu_set_t only;
 
-	*ear = (struct ear){ .sw = sw, .cpu = cpu };
+	ear->sw = sw;
 	ear->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (ear->epoll_fd < 0)
 		return false;

@@ -104,7 +104,6 @@ struct ear {
 	struct weft_switchd *sw;
 	pthread_t thread;
 	int epoll_fd;
-	uint32_t cpu;
 };
 
 struct ears {

@@ -18,7 +18,6 @@
  */
 #include "local.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -145,17 +144,30 @@ static void handle(struct weft_switchd *sw, uint64_t tag)
 	}
 }
 
-void loop_look(struct weft_switchd *sw)
+static void handle_all(struct weft_switchd *sw, const struct epoll_event events[], int n)
 {
-	struct epoll_event events[EVENTS_MAX];
-	int n = epoll_wait(sw->epoll_fd, events, EVENTS_MAX, 0);
-
 	for (int i = 0; i < n; i++)
 		handle(sw, events[i].data.u64);
 }
 
-/* The same within wait_ns; until something comes, the baton is free. */
-static void look_later(struct weft_switchd *sw, uint64_t wait_ns)
+void loop_look(struct weft_switchd *sw)
+{
+	struct epoll_event events[EVENTS_MAX];
+
+	handle_all(sw, events, epoll_wait(sw->epoll_fd, events, EVENTS_MAX, 0));
+}
+
+/* While busy: now and then, or each time where packets come by interfaces. */
+static void look_rarely(struct weft_switchd *sw, uint64_t now_ns)
+{
+	if (!sw->ifaces.found && now_ns - sw->looked_ns <= LOOK_NS)
+		return;
+	sw->looked_ns = now_ns;
+	loop_look(sw);
+}
+
+/* Without the baton until something comes, within wait_ns. */
+static void sleep_until_rung(struct weft_switchd *sw, uint64_t wait_ns)
 {
 	struct timespec wait = { (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	struct epoll_event events[EVENTS_MAX];
@@ -163,8 +175,7 @@ static void look_later(struct weft_switchd *sw, uint64_t wait_ns)
 	baton_give(sw);
 	int n = epoll_pwait2(sw->epoll_fd, events, EVENTS_MAX, &wait, NULL);
 	baton_take(sw);
-	for (int i = 0; i < n; i++)
-		handle(sw, events[i].data.u64);
+	handle_all(sw, events, n);
 }
 
 /* Every window: how long to gather. */
@@ -209,24 +220,18 @@ static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
 	if (loop_gathers(sw, moved)) {
 		if (now_ns < turn_ns + sw->gather_ns)
 			real_sleep_ns(turn_ns + sw->gather_ns - now_ns);
-		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
-			sw->looked_ns = now_ns;
-			loop_look(sw);
-		}
+		look_rarely(sw, now_ns);
 		return;
 	}
 	wait_ns = WEFT_MIN(loop_wait_ns(sw), (uint64_t)SLEEP_NS_MAX);
 	if (sw->next_on_ns != WEFT_NEVER)
 		wait_ns = WEFT_MIN(wait_ns, sw->next_on_ns - WEFT_MIN(sw->next_on_ns, now_ns));
 	if (moved || wait_ns < LOOP_AWAKE_NS) {
-		if (sw->ifaces.found || now_ns - sw->looked_ns > LOOK_NS) {
-			sw->looked_ns = now_ns;
-			loop_look(sw);
-		}
+		look_rarely(sw, now_ns);
 		return;
 	}
 	if (nic_will_sleep(sw, true))
-		look_later(sw, wait_ns);
+		sleep_until_rung(sw, wait_ns);
 	(void)nic_will_sleep(sw, false);
 	sw->looked_ns = now_ns;
 }
