@@ -118,8 +118,9 @@ void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 	qp->ep->count.rx_probe++;
 	if (!answer)
 		return;
-	qp->rx_msn_told = qp->rx_msn - 1; /* say it again: the ACK may be what was lost */
 	*answer = answer_to(qp, pkt, ANSWER_SACK, pkt->probe.ts, now);
+	answer->again = qp->rx_msn && qp->rx_msn_told == qp->rx_msn;
+	qp->rx_msn_told = qp->rx_msn - 1; /* say it again: the ACK may be what was lost */
 	answer->probe_id = pkt->probe.probe_id;
 	answer->is_probe = true;
 }
@@ -134,7 +135,7 @@ void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason
 	answer->reason = reason;
 }
 
-void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
+static void add_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port, bool again)
 {
 	struct answer *answer = answer_add(qp->ep);
 
@@ -145,7 +146,13 @@ void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
 	answer->kind = ANSWER_ACK;
 	answer->reason = syndrome;
 	answer->port = port;
+	answer->again = again;
 	qp->rx_msn_told = qp->rx_msn;
+}
+
+void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
+{
+	add_ack(qp, syndrome, port, false);
 }
 
 /* ---- building ---- */
@@ -269,6 +276,22 @@ static void build_probe(struct weft_qp *qp, const struct answer *answer, struct 
 	qp->ep->count.tx_probe++;
 }
 
+/*
+ * By the plane of the question, or if its line is busy by any.  What has to be said again waits a
+ * little for that line, though: its plane lives, and another may be dead without our knowing.  With
+ * two planes the ACK, which follows its SACK at once, would go by the dead one every time.
+ */
+static uint32_t reply_path(struct weft_endpoint *ep, struct pathset *set,
+			   const struct answer *answer, uint32_t ports, uint64_t now)
+{
+	uint32_t asked = 1u << answer->port;
+
+	if (answer->again && !(ports & asked) && pathset_usable(ep, set) & asked &&
+	    now - answer->at_ns < ep->config.base_rtt_ns)
+		return PATH_NONE;
+	return pathset_reply(ep, set, answer->port, ports);
+}
+
 static bool build_for_qp(struct weft_qp *qp, const struct answer *answer, struct weft_pkt *pkt,
 			 uint32_t ports, uint64_t now)
 {
@@ -279,7 +302,7 @@ static bool build_for_qp(struct weft_qp *qp, const struct answer *answer, struct
 	if (answer->kind == ANSWER_PROBE)
 		path = pathset_pick_away(ep, set, ports, answer->path);
 	else
-		path = pathset_reply(ep, set, answer->port, ports);
+		path = reply_path(ep, set, answer, ports, now);
 	if (path == PATH_NONE)
 		return false;
 	*pkt = (struct weft_pkt){
@@ -312,7 +335,7 @@ static bool build_for_endpoint(struct weft_endpoint *ep, const struct answer *an
 		uint32_t path = answer->path;
 
 		if (path == PATH_NONE)
-			path = pathset_reply(ep, set, answer->port, ports);
+			path = reply_path(ep, set, answer, ports, now);
 		if (path == PATH_NONE || path >= set->paths)
 			return false;
 		ev = set->path[path].ev;
@@ -385,7 +408,7 @@ size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max
 		}
 		n++;
 		if (answer.kind == ANSWER_SACK && qp->rx_msn != qp->rx_msn_told) {
-			ack_out_ack(qp, WEFT_AETH_ACK, answer.port);
+			add_ack(qp, WEFT_AETH_ACK, answer.port, answer.again);
 			waiting++;
 		}
 		if (answer.kind == ANSWER_SACK && qp->rx_fresh && !answer.is_probe)

@@ -272,7 +272,7 @@ struct answer { /* a control packet to be built when a port is free */
 	uint32_t mask;
 	uint16_t ts, set, path, probe_id;
 	uint8_t kind, m, reason, op, port, flags;
-	bool is_probe, is_response;
+	bool is_probe, is_response, again; /* again: all was told, and a probe asks */
 };
 
 struct request { /* an endpoint operation of ours that waits for its answer */

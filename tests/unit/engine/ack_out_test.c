@@ -224,3 +224,36 @@ TEST(ack_out_on_data__answers_again_when_an_overtaken_packet_arrives)
 	CHECK_EQ(sacks_out(&w, &sack), 0);
 	world_close(&w);
 }
+
+/* By another plane only if the line of this one stays busy for a round trip. */
+TEST(ack_out_send__waits_for_the_line_of_the_plane_that_probed)
+{
+	const uint32_t asked = 3, others = ~(1u << asked);
+	struct world w = { 0 };
+	struct weft_pkt pkt, answer;
+
+	hand_open(&w, 16, 16);
+	pkt = hand_write(&w, 0, 100);
+	pkt.flags |= WEFT_BTH_ACK_REQ;
+	hand_in(&w, 1, &pkt);
+	while (hand_out(&w, 1, &answer, 1)) /* and all of it is lost */
+		CHECK(answer.op == WEFT_OP_SACK || answer.op == WEFT_OP_ACK);
+	pkt.op = WEFT_OP_PROBE;
+	pkt.flags = 0;
+	pkt.port = asked;
+	pkt.probe = (struct weft_pkt_probe){ .probe_id = 1 };
+	hand_in(&w, 1, &pkt);
+	CHECK_EQ(weft_output(w.end[1], &answer, 1, others, w.now), 0);
+	for (uint32_t i = 0; i < 2; i++) { /* the state, and the ACK again behind it */
+		CHECK_EQ(weft_output(w.end[1], &answer, 1, 1u << asked, w.now), 1);
+		CHECK_EQ(answer.op, i ? WEFT_OP_ACK : WEFT_OP_SACK);
+		CHECK_EQ(answer.port, asked);
+		CHECK_EQ(weft_output(w.end[1], &answer, 1, others, w.now), 0);
+	}
+	pkt.probe.probe_id = 2;
+	hand_in(&w, 1, &pkt);
+	w.now += w.config.base_rtt_ns;
+	CHECK_EQ(weft_output(w.end[1], &answer, 1, others, w.now), 1);
+	CHECK(answer.port != asked);
+	world_close(&w);
+}

@@ -78,3 +78,24 @@ TEST(weft_play_run__stops_when_told)
 	weft_play_result_free(r);
 	weft_play_close(play);
 }
+
+/* Who only answers cannot tell which plane is dead; his answers go by the one that asks. */
+TEST(weft_play_run__flows_end_though_one_of_two_planes_dies_silently)
+{
+	static const char *const faults[] = { "freeze p0.t1-* at 10us",
+		"switch-down p1.t1-* at 10us", "plane-freeze p0 at 10us" };
+	char text[512];
+
+	for (size_t i = 0; i < WEFT_COUNT(faults); i++) {
+		(void)snprintf(text, sizeof(text),
+			STAGE_FABRIC "stop: 20ms\nload:\n  - flows: {from: [h0], to: [h12], "
+				     "bytes: 4MB}\nfaults:\n  - %s\n",
+			faults[i]);
+		struct weft_play *play = stage_open(text);
+		struct weft_play_result *r = stage_run(play, 1);
+
+		CHECK_EQ(r->totals.flows_done, 1);
+		weft_play_result_free(r);
+		weft_play_close(play);
+	}
+}
