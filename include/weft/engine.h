@@ -166,6 +166,7 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	 * instead of the counts, which are then of refusals only. */
 	uint64_t give_up_ns;
 	uint8_t rnr_retry;      /* EXTENDED: 0..7; WEFT_RNR_FOR_EVER */
+	uint64_t rnr_give_up_ns; /* no sooner after a message's first refusal; 0: by rnr_retry */
 	uint32_t rd_atomic_tx;  /* EXTENDED: reads and atomics in flight that the peer accepts */
 };
 

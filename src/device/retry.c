@@ -7,6 +7,10 @@
  * less often than the program said.  MRC's is a base interval, a number of expiries at it, and a
  * number of doubling ones (protocol.md 4.3); the engine counts those.  A peer in software may wait
  * for a CPU, which no program for hardware reckons with, so neither ends before GIVE_UP_NS_MIN.
+ *
+ * Nor does want of a receive: fio posts as many receives as its peer sends ahead, and asks for no
+ * try at all.  On a card the receiver's CPU posts anew what a completion gave back while the next
+ * send is still crossing the network; here it may just have lost that CPU to the sender's.
  */
 #include "local.h"
 
@@ -42,6 +46,7 @@ void retry_put(const struct weft_dev_qp_attr *own, struct weft_qp_attr *attr)
 
 	attr->rnr_timer = own->rnr_timer & 31;
 	attr->rnr_retry = own->rnr_retry;
+	attr->rnr_give_up_ns = GIVE_UP_NS_MIN;
 	attr->rd_atomic_rx = RD_ATOMIC_MAX;
 	attr->give_up_ns = 0;
 	attr->timeout_exp_max = 0;

@@ -159,6 +159,12 @@ int ext_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	return 0;
 }
 
+static void take_rnr(struct ext *ext, const struct weft_qp_attr *attr)
+{
+	ext->rnr_retry = attr->rnr_retry;
+	ext->rnr_give_up_ns = attr->rnr_give_up_ns;
+}
+
 int ext_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct ext *ext = qp->ext;
@@ -174,7 +180,7 @@ int ext_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	error = qp_become_rts(ext->replies, attr);
 	WEFT_ASSERT(!error);
 	ext->rd_tx = (uint16_t)WEFT_MIN(attr->rd_atomic_tx, qp->ep->rd_mask + 1);
-	ext->rnr_retry = attr->rnr_retry;
+	take_rnr(ext, attr);
 	ext->rnr_psn = attr->psn_tx;
 	qp_note_state(ext->replies, WEFT_QP_RTS);
 	reads_settle_later(ext); /* what came while we could not answer */
@@ -193,7 +199,7 @@ int weft_qp_set_retry(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	qp_take_retry(qp, attr);
 	if (ext) {
 		qp_take_retry(ext->replies, attr);
-		ext->rnr_retry = attr->rnr_retry;
+		take_rnr(ext, attr);
 		ext->rnr_timer = attr->rnr_timer;
 		ext->rd_tx = (uint16_t)WEFT_MIN(attr->rd_atomic_tx, qp->ep->rd_mask + 1);
 		ext->rd_rx = (uint16_t)attr->rd_atomic_rx;

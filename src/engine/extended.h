@@ -55,6 +55,7 @@ struct ext {
 	uint32_t xrcd, srqn;     /* XRC: domain; queue that messages under way go to */
 	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
 	uint32_t rnr_psn;        /* refused last */
+	uint64_t rnr_since_ns, rnr_give_up_ns; /* since: the first refusal in a row */
 	uint16_t rd_tx, rd_rx;
 	uint16_t out_head, out_tail; /* oldest not finished, next number; run freely */
 	uint16_t in_next;        /* number of the peer's next to be executed */

@@ -12,8 +12,14 @@
  * arrived, and NACKed; its sender repeats it when the asked time is over.  One refusal is one
  * try, however many packets of a flight it concerns.  The times are those of IBTA vol. 1, table
  * "RNR NAK timer field encoding".
+ *
+ * A sender may be told not to give up for some time, whatever the number of tries.  Then it asks
+ * beyond them again when as much time as it has waited already is over, so that a receive that is
+ * a little late is found soon, and one that is not costs few packets.
  */
 #include "local.h"
+
+#define FIRST_WAIT_NS UINT64_C(50000) /* beyond the tries */
 
 uint64_t recvq_rnr_ns(uint8_t code)
 {
@@ -98,26 +104,42 @@ void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 	ack_out_nack(qp, pkt, WEFT_NACK_RNR, now);
 }
 
+/* Until the next try; 0: there is none. */
+static uint64_t wait_of(const struct ext *ext, uint8_t code, uint64_t now)
+{
+	uint64_t waited_ns = now - ext->rnr_since_ns;
+
+	if (ext->rnr_retry == WEFT_RNR_FOR_EVER || ext->rnr_row < ext->rnr_retry)
+		return recvq_rnr_ns(code);
+	if (waited_ns >= ext->rnr_give_up_ns)
+		return 0;
+	return WEFT_MIN(WEFT_MIN(WEFT_MAX(waited_ns, FIRST_WAIT_NS), recvq_rnr_ns(code)),
+		ext->rnr_give_up_ns - waited_ns);
+}
+
 /* The packet is marked lost already; it and all others wait until the hold is over. */
 void recvq_on_rnr(struct weft_qp *qp, const struct weft_pkt_nack *nack, uint64_t now)
 {
 	struct ext *ext = qp->ext;
-	/* What is still on its way must not be taken for another try. */
-	uint64_t wait_ns = WEFT_MAX(recvq_rnr_ns(nack->vendor_info),
-				    2 * (uint64_t)WEFT_MAX(qp->rtt_ns, qp->ep->config.base_rtt_ns));
 
 	qp->ep->count.rx_rnr++;
 	if (now < qp->hold_ns)
 		return;
-	if (weft_psn_diff(qp->psn_unack, ext->rnr_psn) > 0)
+	if (!ext->rnr_row || weft_psn_diff(qp->psn_unack, ext->rnr_psn) > 0) {
 		ext->rnr_row = 0;
+		ext->rnr_since_ns = now;
+	}
 	ext->rnr_psn = nack->psn;
-	if (ext->rnr_retry != WEFT_RNR_FOR_EVER && ext->rnr_row >= ext->rnr_retry) {
+	uint64_t wait_ns = wait_of(ext, nack->vendor_info, now);
+
+	if (!wait_ns) {
 		qp_fail(qp, WEFT_RNR_RETRY_EXCEEDED);
 		return;
 	}
 	count8(&ext->rnr_row);
-	qp->hold_ns = now + wait_ns;
+	/* What is still on its way must not be taken for another try. */
+	qp->hold_ns = now + WEFT_MAX(wait_ns, 2 * (uint64_t)WEFT_MAX(qp->rtt_ns,
+						      qp->ep->config.base_rtt_ns));
 	qp->progress_ns = qp->hold_ns; /* the peer is there: its silence is counted from then on */
 	qp->timeouts = 0;
 	loss_arm(qp, now);

@@ -26,6 +26,7 @@ TEST(retry_budget_ns__is_the_time_per_try_times_the_tries)
 		CHECK_EQ(retry_budget_ns(&own), rows[i].ns);
 		retry_put(&own, &attr);
 		CHECK_EQ(attr.give_up_ns, rows[i].ns);
+		CHECK_EQ(attr.rnr_give_up_ns, 200 * MS); /* fio wants no try */
 		CHECK_EQ(attr.timeout_exp, 13); /* asks as soon as the fabric can have answered */
 		if (!rows[i].ns)
 			CHECK_EQ(attr.retry_count, 25);

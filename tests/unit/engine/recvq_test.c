@@ -107,6 +107,38 @@ TEST(recvq_on_rnr__gives_up_after_the_agreed_tries)
 	}
 }
 
+TEST(recvq_on_rnr__waits_the_agreed_time_whatever_the_tries)
+{
+	for (uint8_t retries = 0; retries < 3; retries++) {
+		struct world w = { .check = true };
+		struct weft_config config;
+
+		pair_config(&config);
+		world_open(&w, &config);
+		struct weft_qp_attr attr = pair_attr(&w);
+
+		attr.rnr_retry = retries;
+		attr.rnr_give_up_ns = 50000000;
+		pair_open(&w, &attr);
+		pair_join(&w, &attr);
+		for (uint64_t i = 1; i < 4; i++) { /* each has all of the time */
+			pair_send(&w, 0, i, 0, 20000);
+			world_run_until(&w, w.now + 30000000);
+			pair_recv(&w, 1, i);
+			pair_expect(&w, 1, i, WEFT_DONE_RECV, WEFT_OK);
+			pair_expect(&w, 0, i, WEFT_DONE_SEND, WEFT_OK);
+		}
+		uint64_t start_ns = w.now, refused = weft_stats(w.end[0])->rx_rnr;
+
+		pair_send(&w, 0, 9, 0, 8);
+		pair_expect(&w, 0, 9, WEFT_DONE_SEND, WEFT_RNR_RETRY_EXCEEDED);
+		CHECK(w.now - start_ns >= 50000000);
+		CHECK(w.now - start_ns < 51000000);
+		CHECK(weft_stats(w.end[0])->rx_rnr - refused < 100);
+		pair_end(&w);
+	}
+}
+
 TEST(recvq_rnr_ns__has_the_32_times_of_the_code)
 {
 	CHECK_EQ(recvq_rnr_ns(0), 655360000);
