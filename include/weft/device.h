@@ -222,8 +222,8 @@ int weft_dev_ah_close(struct weft_dev_ah *ah);
  * sender makes the copies; it learns members by asking the hosts of the fabric file (without one:
  * its own and those it has exchanged datagrams with), for up to 1 s before its first datagram.
  * EINVAL: no group, not DATAGRAM, or (leave) not a member.  ENOMEM: WEFT_DEV_GROUPS_MAX groups in
- * use, or WEFT_DEV_GROUP_QPS_MAX QPs of this device in one.  Joining twice is joining once; closing
- * the QP leaves.
+ * use, or WEFT_DEV_GROUP_QPS_MAX QPs of this device in one.  Joining twice is joining once.  A QP
+ * that is in a group cannot be closed: EBUSY, as with the kernel's (uverbs_free_qp()).
  */
 #define WEFT_DEV_GROUPS_MAX 64u
 #define WEFT_DEV_GROUP_QPS_MAX 64u
@@ -288,7 +288,8 @@ int weft_dev_xrc_recv_open(struct weft_dev_xrcd *xrcd, const struct weft_dev_qp_
 	struct weft_dev_qp **qp);
 void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user);
 /* Work in flight is dropped without completions; what was received is acknowledged on for a
- * while, so that a peer whose last message has completed here does not fail. */
+ * while, so that a peer whose last message has completed here does not fail.  EBUSY: it is in a
+ * group. */
 int weft_dev_qp_close(struct weft_dev_qp *qp);
 uint32_t weft_dev_qp_number(const struct weft_dev_qp *qp);
 

@@ -194,6 +194,7 @@ struct weft_work { /* data and to stay untouched until its weft_done */
 	uint64_t operand[2]; /* FETCH_ADD: { add }; CMP_SWAP: { compare, swap } */
 	uint32_t pathset, peer_qpn, qkey; /* DATAGRAM: to the peer of that set */
 	uint32_t srqn;    /* XRC_SEND: the peer's shared queue, whose domain holds rkey, too */
+	uint32_t group;   /* DATAGRAM: a number of the caller's that arrives with it, or 0 */
 };
 
 struct weft_recv { /* extended profile */
@@ -226,6 +227,7 @@ struct weft_done {
 	uint8_t status;   /* enum weft_status */
 	uint8_t flags;    /* enum weft_done_flag bits, of receives in the extended profile */
 	uint32_t peer, src_qpn; /* whom a datagram came from; peer of others: recvq, see there */
+	uint32_t group;   /* of a datagram: weft_work's */
 };
 
 /*

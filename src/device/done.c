@@ -94,9 +94,10 @@ void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
 	pair_to_error(qp);
 }
 
-/* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs. */
-static void put_grh(struct weft_dev_qp *qp, void *to, bool scattered, const struct weft_done *done,
-	const struct contact *from)
+/* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs; the
+ * second is the group's where it came to one (IBTA vol. 1, 10.5). */
+static void put_grh(void *to, bool scattered, const struct weft_done *done,
+	const struct contact *from, const uint8_t gid[16])
 {
 	uint8_t grh[WEFT_GRH_BYTES] = { 0x60 };
 	uint32_t bytes = done->len_bytes - WEFT_GRH_BYTES;
@@ -107,7 +108,7 @@ static void put_grh(struct weft_dev_qp *qp, void *to, bool scattered, const stru
 	grh[7] = 64;
 	if (from)
 		memcpy(grh + 8, from->gid, 16);
-	memcpy(grh + 24, qp->dev->name.gid, 16);
+	memcpy(grh + 24, gid, 16);
 	if (done->len_bytes < WEFT_GRH_BYTES)
 		return;
 	if (scattered)
@@ -116,8 +117,20 @@ static void put_grh(struct weft_dev_qp *qp, void *to, bool scattered, const stru
 		memcpy(to, grh, sizeof(grh));
 }
 
+/* A copy for a group that it has left meanwhile, or was never in: as if it had not come. */
+static void refuse_copy(
+	struct weft_dev_qp *qp, const struct weft_done *done, struct weft_dev_srq *srq)
+{
+	qp->dev->copies_refused++;
+	if (qp->held)
+		held_drop(qp, done->id);
+	else if (srq)
+		srq_again(srq, (uint32_t)done->id);
+}
+
 static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 {
+	const uint8_t *gid = done->group ? group_of(qp, done->group) : qp->dev->name.gid;
 	struct weft_dev_wc wc = {
 		.status = statuses[done->status],
 		.op = done->kind == WEFT_DONE_RECV_IMM ? WEFT_DEV_DONE_RECV_IMM
@@ -134,7 +147,10 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 
 	if (qp->init.xrcd && !srq)
 		return;
-
+	if (!gid) {
+		refuse_copy(qp, done, srq);
+		return;
+	}
 	wc.flags = has_imm ? WEFT_DEV_WC_WITH_IMM : 0u;
 	if (qp->held) {
 		held.to = held_at(qp, done->id);
@@ -156,7 +172,7 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 			contact_by_peer(qp->dev, done->peer, qp->number, done->src_qpn);
 
 		wc.src_qpn = from ? from->qpn : 0;
-		put_grh(qp, recv->to, recv->scattered, done, from);
+		put_grh(recv->to, recv->scattered, done, from, gid);
 		wc.flags |= WEFT_DEV_WC_GRH;
 	}
 	if (qp->held) {

@@ -330,7 +330,7 @@ static void take_greeting(struct weft_dev *dev, const struct greet *greet, uint3
 		take_group(dev, greet, plane);
 		break;
 	case GREET_GROUP_ANSWER:
-		dev->greetings_refused += !group_answered(dev, greet);
+		dev->greetings_refused[GREET_UNASKED] += !group_answered(dev, greet);
 		break;
 	default:
 		break;
@@ -375,9 +375,15 @@ void greet_read(struct weft_dev *dev)
 
 		if (n < 0)
 			return;
-		if (!dev->greet_tokens || !greet_decode(bytes, (size_t)n, &greet) ||
-			!check_source(dev, &greet, &from, &plane)) {
-			dev->greetings_refused++;
+		enum greet_reason why = !dev->greet_tokens ? GREET_FLOOD
+					: !greet_decode(bytes, (size_t)n, &greet)
+						? GREET_MALFORMED
+					: !check_source(dev, &greet, &from, &plane)
+						? GREET_FORGED
+						: GREET_REASONS;
+
+		if (why != GREET_REASONS) {
+			dev->greetings_refused[why]++;
 			continue;
 		}
 		dev->greet_tokens--;

@@ -40,6 +40,7 @@
 #define BACK_NS UINT64_C(1000000)
 #define NUMBERS_NS UINT64_C(100000000)
 #define MISSED_ROUNDS 3u
+#define WAIT_NS UINT64_C(50000000)              /* for the way to a member, once a round */
 
 static const uint64_t first_rounds_ns[] = { 10000000, 30000000, 60000000 };
 
@@ -51,10 +52,11 @@ struct member { /* qpn 0: none */
 
 struct group {
 	uint8_t gid[16];
-	uint64_t nonce, since_ns, begun_ns, sent_ns, back_ns, ask_at_ns;
-	uint32_t rounds, host_at, n_own, end; /* end: behind the last member */
+	uint64_t nonce, since_ns, begun_ns, sent_ns, back_ns, ask_at_ns, wait_ns;
+	uint32_t rounds, host_at, n_own, n_others, end; /* end: behind the last member */
+	uint32_t tag; /* by which packets name it */
 	bool ready;
-	struct member member[GROUP_MEMBERS_MAX];
+	struct member member[GROUP_OTHERS_MAX + GREET_MEMBERS_MAX];
 };
 
 bool group_is(const uint8_t gid[16])
@@ -77,6 +79,16 @@ static struct group *find(const struct weft_dev *dev, const uint8_t gid[16])
 	return NULL;
 }
 
+/* FNV-1a, and not 0: that would be no group. */
+uint32_t group_tag(const uint8_t gid[16])
+{
+	uint32_t tag = 2166136261u;
+
+	for (unsigned i = 0; i < 16; i++)
+		tag = (tag ^ gid[i]) * 16777619u;
+	return tag ? tag : 1;
+}
+
 /* Members are asked for, and known. */
 static bool is_busy(const struct group *group, uint64_t now)
 {
@@ -97,6 +109,7 @@ static struct group *take(struct weft_dev *dev, const uint8_t gid[16], uint64_t 
 		dev->groups[i] = group;
 		memcpy(group->gid, gid, 16);
 		group->nonce = device_random();
+		group->tag = group_tag(gid);
 		group->since_ns = now;
 	}
 	return group;
@@ -112,27 +125,37 @@ static struct member *find_member(struct group *group, const uint8_t gid[16], ui
 	return NULL;
 }
 
-/* NULL: no room. */
+/* A new one.  Others can be so many, and there is room for our own whatever others say. */
 static struct member *put_member(struct group *group, const uint8_t gid[16], uint32_t qpn)
 {
-	struct member *m = find_member(group, gid, qpn);
-	uint32_t i = 0;
+	struct member *m = group->member;
 
-	if (m)
-		return m;
-	while (i < GROUP_MEMBERS_MAX && group->member[i].qpn)
-		i++;
-	if (i == GROUP_MEMBERS_MAX)
-		return NULL;
-	m = &group->member[i];
-	group->end = WEFT_MAX(group->end, i + 1);
+	while (m->qpn)
+		m++;
+	WEFT_ASSERT(m < group->member + WEFT_COUNT(group->member));
+	group->end = WEFT_MAX(group->end, (uint32_t)(m - group->member) + 1);
 	m->qpn = qpn;
 	memcpy(m->gid, gid, 16);
 	return m;
 }
 
-static void drop_member(struct group *group, struct member *m)
+/* NULL: no room. */
+static struct member *take_other(struct group *group, const uint8_t gid[16], uint32_t qpn)
 {
+	struct member *m = find_member(group, gid, qpn);
+
+	if (m || group->n_others == GROUP_OTHERS_MAX)
+		return m;
+	group->n_others++;
+	return put_member(group, gid, qpn);
+}
+
+static void drop_member(const struct weft_dev *dev, struct group *group, struct member *m)
+{
+	if (is_own(dev, m))
+		group->n_own--;
+	else
+		group->n_others--;
 	*m = (struct member){ 0 };
 	while (group->end && !group->member[group->end - 1].qpn)
 		group->end--;
@@ -154,7 +177,7 @@ static void drop_silent(const struct weft_dev *dev, struct group *group, uint64_
 		struct member *m = &group->member[i];
 
 		if (m->qpn && !is_own(dev, m) && now > m->heard_ns + life_ns)
-			drop_member(group, m);
+			drop_member(dev, group, m);
 	}
 }
 
@@ -383,7 +406,7 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 			return false;
 	for (uint32_t i = 0; i < greet->group.n; i++) {
 		bool is_new = !find_member(group, greet->end.addr[0], greet->group.qpn[i]);
-		struct member *m = put_member(group, greet->end.addr[0], greet->group.qpn[i]);
+		struct member *m = take_other(group, greet->end.addr[0], greet->group.qpn[i]);
 
 		if (m)
 			m->heard_ns = now;
@@ -396,7 +419,7 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 		struct member *m = &group->member[i];
 
 		if (is_of(m, greet) && !is_listed(m, &greet->group))
-			drop_member(group, m);
+			drop_member(dev, group, m);
 	}
 	follow(dev, group, greet, now);
 	return true;
@@ -422,6 +445,20 @@ static bool is_ready(const struct weft_dev_qp *qp, struct group *group, uint64_t
 	return group->ready;
 }
 
+/*
+ * A member has not said yet where he is.  Others' datagrams wait for him a little, once in a while:
+ * whoever invents members, or dies, takes a twentieth of the sender's time at most.
+ */
+static bool may_wait(struct weft_dev *dev, struct group *group, uint64_t now)
+{
+	if (now > group->wait_ns + ROUND_NS)
+		group->wait_ns = now;
+	if (now > group->wait_ns + WAIT_NS)
+		return false;
+	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, group->wait_ns + WAIT_NS);
+	return true;
+}
+
 int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 {
 	uint64_t now = weft_pump_now(qp->dev->pump);
@@ -441,6 +478,7 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 	if (!is_ready(qp, group, now))
 		return EAGAIN;
 	to->silent = false; /* copies are counted */
+	to->group = group->tag;
 	for (; work->next_copy < group->end; work->next_copy++) {
 		const struct member *m = &group->member[work->next_copy];
 
@@ -450,6 +488,8 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 
 		if (rc < 0 || rc == EAGAIN)
 			return rc;
+		if (rc == EINPROGRESS && may_wait(qp->dev, group, now))
+			return EAGAIN;
 		work->copies += !rc;
 	}
 	work->all_copies = true;
@@ -484,8 +524,9 @@ static int join(struct weft_dev_qp *qp, const uint8_t gid[16])
 		return ENOMEM;
 	if (find_member(group, dev->name.gid, qp->number))
 		return 0;
-	if (group->n_own == GREET_MEMBERS_MAX || !put_member(group, dev->name.gid, qp->number))
+	if (group->n_own == GREET_MEMBERS_MAX)
 		return ENOMEM;
+	(void)put_member(group, dev->name.gid, qp->number);
 	group->n_own++;
 	qp->n_groups++;
 	begin(dev, group, now);
@@ -498,8 +539,7 @@ static int leave(struct weft_dev_qp *qp, struct group *group)
 
 	if (!m)
 		return EINVAL;
-	drop_member(group, m);
-	group->n_own--;
+	drop_member(qp->dev, group, m);
 	qp->n_groups--;
 	begin(qp->dev, group, weft_clock_now(NULL));
 	return 0;
@@ -535,8 +575,13 @@ int weft_dev_group_leave(struct weft_dev_qp *qp, const uint8_t gid[16])
 	return rc;
 }
 
-void group_leave_all(struct weft_dev_qp *qp)
+const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag)
 {
+	const struct weft_dev *dev = qp->dev;
+
 	for (uint32_t i = 0; qp->n_groups && i < GROUPS_MAX; i++)
-		(void)leave(qp, qp->dev->groups[i]);
+		if (dev->groups[i] && dev->groups[i]->tag == tag &&
+			find_member(dev->groups[i], dev->name.gid, qp->number))
+			return dev->groups[i]->gid;
+	return NULL;
 }

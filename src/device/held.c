@@ -117,6 +117,15 @@ void *held_at(struct weft_dev_qp *qp, uint64_t slot)
 	return slot < ROOM ? slot_at(qp->held, slot) : NULL;
 }
 
+void held_drop(struct weft_dev_qp *qp, uint64_t slot)
+{
+	if (slot >= ROOM)
+		return;
+	qp->held->free[qp->held->n_free++] = (uint16_t)slot;
+	if (qp->eq && qp->attr.state != WEFT_DEV_ERR)
+		held_feed(qp);
+}
+
 void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, bool solicited)
 {
 	struct held *held = qp->held;

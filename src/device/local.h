@@ -29,7 +29,7 @@
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
-#define GROUP_MEMBERS_MAX 256u
+#define GROUP_OTHERS_MAX 256u
 #define GROUP_QPN 0xffffffu
 #define ZOMBIES_MAX 256u
 
@@ -86,6 +86,10 @@ struct contact {
 	struct weft_live_end end;
 };
 
+/* Why a greeting was dropped: no sense in it; not from who it says; too many a second; an answer
+ * to what was not asked. */
+enum greet_reason { GREET_MALFORMED, GREET_FORGED, GREET_FLOOD, GREET_UNASKED, GREET_REASONS };
+
 struct held;
 struct group;
 
@@ -138,7 +142,8 @@ struct weft_dev {
 	struct group *groups[GROUPS_MAX];
 	uint8_t numbers[NUMBERS / 8]; /* of processes of this host; bit n */
 	uint64_t numbers_ns;
-	uint64_t copies, greetings_refused, members_refused;
+	uint64_t copies, copies_refused, members_refused;
+	uint64_t greetings_refused[GREET_REASONS];
 	struct paths *paths;           /* [number - 1] */
 	uint32_t n_paths;
 	struct weft_dev *next;         /* open ones of this process, for stats.c */
@@ -322,7 +327,8 @@ uint64_t retry_budget_ns(const struct weft_dev_qp_attr *own); /* of silence; 0: 
 
 void queue_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
 void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
-/* One of that work to there; values of give_one(): ENOENT, where nobody can be found. */
+/* One of that work to there; values of give_one(), and EINPROGRESS: he is being asked for.  ENOENT:
+ * nobody can be found. */
 int post_datagram(
 	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to);
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
@@ -333,7 +339,7 @@ void post_place(void *arg, const struct weft_place *place); /* the pump's */
 void done_take(struct weft_dev *dev, const struct weft_done *done);
 void done_flush(struct weft_dev_qp *qp);
 void done_fail_front(struct weft_dev_qp *qp, uint32_t status); /* the oldest send ends so */
-bool srq_done(struct weft_dev_qp *qp, const struct weft_done *done, struct weft_dev_wc *wc);
+int srq_again(struct weft_dev_srq *srq, uint32_t slot); /* to the engine; ENOMEM */
 
 /* A receive is over, and its completion ready but for the queue pair's part. */
 void done_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited);
@@ -367,6 +373,7 @@ void held_feed(struct weft_dev_qp *qp); /* room for the engine to receive into *
 void *held_at(struct weft_dev_qp *qp, uint64_t slot); /* NULL: no such slot */
 /* A datagram lies in `slot`; wc->len_bytes of it, at most those of a packet. */
 void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, bool solicited);
+void held_drop(struct weft_dev_qp *qp, uint64_t slot); /* it is to be nothing */
 void held_hand_over(struct weft_dev_qp *qp); /* as far as there are receives */
 
 /* ---- greet_wire.c ---- */
@@ -435,7 +442,9 @@ void group_timers(struct weft_dev *dev, uint64_t now);
 void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer);
 bool group_answered(struct weft_dev *dev, const struct greet *greet); /* false: not believed */
 void group_expect(struct weft_dev *dev, const uint8_t gid[16]); /* somebody will send to it */
-void group_leave_all(struct weft_dev_qp *qp);
+uint32_t group_tag(const uint8_t gid[16]);
+/* The group of this tag that the queue pair is in; NULL: none. */
+const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag);
 
 /* ---- stats.c ---- */
 

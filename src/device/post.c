@@ -252,7 +252,7 @@ int post_datagram(
 	struct contact *contact = contact_take(qp->dev, qp->number, gid, qpn);
 
 	if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
-		return contact && contact->tries < 8 ? EAGAIN : ENOENT;
+		return contact && contact->tries < 8 ? EINPROGRESS : ENOENT;
 	to->pathset = contact->pathset;
 	to->peer_qpn = contact->eq_number;
 	return give(qp, to);
@@ -285,7 +285,11 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		return -work->fault;
 	if (work->is_group)
 		return group_give(qp, work, &to);
-	return is_datagram ? post_datagram(qp, work->ah->gid, work->peer_qpn, &to) : give(qp, &to);
+	if (!is_datagram)
+		return give(qp, &to);
+	int rc = post_datagram(qp, work->ah->gid, work->peer_qpn, &to);
+
+	return rc == EINPROGRESS ? EAGAIN : rc;
 }
 
 void queue_backlog(struct weft_dev_qp *qp)

@@ -335,7 +335,10 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 
 	if (!device_is_dead(dev)) {
 		pthread_mutex_lock(&dev->lock);
-		group_leave_all(qp);
+		if (qp->n_groups) {
+			pthread_mutex_unlock(&dev->lock);
+			return EBUSY;
+		}
 		qp->attr.state = WEFT_DEV_ERR;
 		qp_let_go(qp);
 		leave_backlog(qp);

@@ -116,6 +116,19 @@ void weft_dev_srq_query(const struct weft_dev_srq *srq, struct weft_dev_srq_attr
 	*attr = srq->attr;
 }
 
+/* There is room: it was there before. */
+int srq_again(struct weft_dev_srq *srq, uint32_t slot)
+{
+	const struct recv *own = &srq->slots[slot];
+	const struct weft_recv to = { .id = slot,
+		.to = own->to,
+		.len_bytes = own->len_bytes,
+		.scattered = own->scattered,
+		.spoilt = own->fault != 0 };
+
+	return weft_recvq_post(srq->dev->ep, srq->recvq, &to) ? ENOMEM : 0;
+}
+
 int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv)
 {
 	struct weft_dev *dev = srq->dev;
@@ -136,12 +149,7 @@ int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv
 			    own)) {
 			rc = EINVAL;
 		} else {
-			struct weft_recv to = { .id = slot,
-				.to = own->to,
-				.len_bytes = own->len_bytes,
-				.scattered = own->scattered };
-
-			rc = weft_recvq_post(dev->ep, srq->recvq, &to) ? ENOMEM : 0;
+			rc = srq_again(srq, slot);
 			srq->n_free -= !rc;
 		}
 	}

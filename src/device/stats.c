@@ -16,6 +16,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct weft_dev *first, *closed;
 static bool is_told;
+static const char *const reasons[GREET_REASONS] = { [GREET_MALFORMED] = "malformed",
+	[GREET_FORGED] = "forged",
+	[GREET_FLOOD] = "over_limit",
+	[GREET_UNASKED] = "unasked" };
 
 static void write_line(struct weft_dev *dev)
 {
@@ -35,10 +39,14 @@ static void write_line(struct weft_dev *dev)
 			(unsigned long long)weft_counter_value(counters, i));
 	fprintf(file,
 		", \"datagrams_too_long\": %llu, \"multicast_copies\": %llu, "
-		"\"greetings_refused\": %llu, \"members_refused\": %llu}\n",
+		"\"multicast_copies_refused\": %llu, \"members_refused\": %llu",
 		(unsigned long long)dev->datagrams_too_long, (unsigned long long)dev->copies,
-		(unsigned long long)dev->greetings_refused,
+		(unsigned long long)dev->copies_refused,
 		(unsigned long long)dev->members_refused);
+	for (unsigned i = 0; i < GREET_REASONS; i++)
+		fprintf(file, ", \"greetings_%s\": %llu", reasons[i],
+			(unsigned long long)dev->greetings_refused[i]);
+	fprintf(file, "}\n");
 	pthread_mutex_unlock(&dev->lock);
 	fclose(file);
 }

@@ -78,7 +78,7 @@ static enum weft_drop fault_of(const struct weft_qp *qp, const struct weft_pkt *
 		return WEFT_DROP_TRIM_NOT_AGREED;
 	if (pkt->w.rkey != qp->ext->qkey)
 		return WEFT_DROP_BAD_QKEY;
-	if (pkt->w.len_bytes != pkt->w.msg_bytes || pkt->w.va > WEFT_PSN_MASK ||
+	if (pkt->w.len_bytes != pkt->w.msg_bytes || (uint32_t)pkt->w.va > WEFT_PSN_MASK ||
 	    pkt->w.len_bytes > qp->ep->config.mtu_bytes)
 		return WEFT_DROP_BAD_LENGTH;
 	return WEFT_DROP_COUNT;
@@ -116,6 +116,7 @@ void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_p
 				   (pkt->flags & WEFT_BTH_SOLICITED ? WEFT_DONE_SOLICITED : 0)),
 		.peer = pkt->peer,
 		.src_qpn = (uint32_t)pkt->w.va,
+		.group = (uint32_t)(pkt->w.va >> 32),
 	};
 
 	qp->ep->count.rx_datagram++;

@@ -286,7 +286,7 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 	} else if (work->kind == WEFT_WORK_READ) {
 		qp->sq[at].asked_bytes = work->len_bytes;
 	} else if (work->kind == WEFT_WORK_DATAGRAM) {
-		qp->sq[at].va = qp->qpn;
+		qp->sq[at].va = (uint64_t)work->group << 32 | qp->qpn;
 		qp->sq[at].rkey = work->qkey;
 	} else if (is_atomic(work->kind)) {
 		qp->sq[at].data = (const uint8_t *)extra->operand;

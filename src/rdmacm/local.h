@@ -129,6 +129,7 @@ void wire_forget(struct id *id); /* a parting that has not been told */
 /* ---- multicast.c ---- */
 
 bool multicast_gid(const struct sockaddr *address, uint8_t gid[16]); /* false: no group's */
+void multicast_detach(struct id *id); /* its queue pair is in no group any more */
 void multicast_forget(struct id *id); /* leaves all */
 
 /* ---- qp.c ---- */

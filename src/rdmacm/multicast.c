@@ -142,6 +142,16 @@ int rdma_leave_multicast(struct rdma_cm_id *rdma, struct sockaddr *address)
 	return was_there ? 0 : fail(EADDRNOTAVAIL);
 }
 
+/* Queue pairs in groups are not destroyed. */
+void multicast_detach(struct id *id)
+{
+	for (struct joined *joined = id->joined; joined; joined = joined->next) {
+		if (joined->attached)
+			(void)ibv_detach_mcast(id->rdma.qp, &joined->gid, 0);
+		joined->attached = false;
+	}
+}
+
 void multicast_forget(struct id *id)
 {
 	while (id->joined)

@@ -196,8 +196,12 @@ int rdma_create_qp(struct rdma_cm_id *rdma, struct ibv_pd *pd, struct ibv_qp_ini
 
 void rdma_destroy_qp(struct rdma_cm_id *rdma)
 {
-	if (rdma->qp)
+	if (rdma->qp) {
+		pthread_mutex_lock(&cm_lock);
+		multicast_detach(id_of(rdma));
+		pthread_mutex_unlock(&cm_lock);
 		(void)ibv_destroy_qp(rdma->qp);
+	}
 	rdma->qp = NULL;
 	drop_queues(rdma);
 }

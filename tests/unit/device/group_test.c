@@ -54,6 +54,8 @@ TEST(weft_dev_group_join__lets_what_another_device_sends_in)
 	CHECK_EQ(wc.len_bytes, WEFT_GRH_BYTES + 64);
 	CHECK_EQ(wc.src_qpn, weft_dev_qp_number(s[0]->qp));
 	CHECK_EQ(s[1]->memory[WEFT_GRH_BYTES + 63], 0x5a);
+	CHECK(!memcmp(s[1]->memory + 8, s[0]->dev->name.gid, 16)); /* from whom, to which group */
+	CHECK(!memcmp(s[1]->memory + 24, gid_a, 16));
 	CHECK_EQ(s[0]->dev->copies, 1);
 
 	/* Who has left is sent nothing: the sender has heard of it, or asks in vain soon. */
@@ -99,7 +101,10 @@ TEST(weft_dev_group_join__serves_neighbours_of_one_device_and_not_the_sender)
 	CHECK_EQ(wait_recv(s[0]).id, 5);
 	CHECK_EQ(s[0]->dev->copies, 2);
 	CHECK_EQ(sender->rq_head, 0); /* its own has not come back */
-	CHECK_EQ(weft_dev_qp_close(neighbour), 0); /* and leaves */
+	CHECK_EQ(weft_dev_qp_close(neighbour), EBUSY); /* as the kernel has it */
+	CHECK_EQ(weft_dev_group_leave(neighbour, gid_b), 0);
+	CHECK_EQ(weft_dev_qp_close(neighbour), 0);
+	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_b), 0);
 	CHECK_EQ(weft_dev_group_leave(sender, gid_b), 0);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
@@ -118,6 +123,10 @@ TEST(weft_dev_group_join__refuses_what_is_no_group_and_too_many)
 		CHECK_EQ(weft_dev_group_join(s[0]->qp, gid), 0);
 	}
 	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_b), ENOMEM);
+	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
+		gid[15] = (uint8_t)i;
+		CHECK_EQ(weft_dev_group_leave(s[0]->qp, gid), 0);
+	}
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
 	CHECK_EQ(weft_dev_qp_close(s[0]->qp), 0);
 	side_open_qp(s[0], WEFT_DEV_EXTENDED, NULL);
@@ -161,6 +170,39 @@ TEST(group_answered__believes_only_answers_to_its_own_question)
 		CHECK(!group_answered(dev, &forged));
 	}
 	pthread_mutex_unlock(&dev->lock);
+	CHECK_EQ(weft_dev_group_leave(s[0]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
+/* A copy that was on its way when its receiver left, and one that a liar has labelled. */
+TEST(group_of__keeps_copies_from_who_is_not_in_the_group)
+{
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s), *ah;
+
+	CHECK_EQ(weft_dev_group_join(s[1]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
+	CHECK_EQ(side_recv(s[1], 1, 0, 4096), 0);
+	CHECK_EQ(side_recv(s[1], 2, 0, 4096), 0);
+	send_to_group(s[0], ah, 1);
+	CHECK_EQ(wait_recv(s[1]).id, 1);
+	pthread_mutex_lock(&s[1]->dev->lock);
+	s[1]->qp->n_groups = 0; /* so much for what the receiver knows */
+	CHECK(!group_of(s[1]->qp, group_tag(gid_a)));
+	pthread_mutex_unlock(&s[1]->dev->lock);
+	send_to_group(s[0], ah, 2);
+	while (!__atomic_load_n(&s[1]->dev->copies_refused, __ATOMIC_RELAXED))
+		(void)weft_dev_cq_poll(s[1]->cq, &(struct weft_dev_wc){ 0 }, 1);
+	pthread_mutex_lock(&s[1]->dev->lock);
+	s[1]->qp->n_groups = 1;
+	CHECK(!memcmp(group_of(s[1]->qp, group_tag(gid_a)), gid_a, 16));
+	CHECK(!group_of(s[1]->qp, group_tag(gid_b)));
+	pthread_mutex_unlock(&s[1]->dev->lock);
+	send_to_group(s[0], ah, 3);
+	CHECK_EQ(wait_recv(s[1]).id, 2); /* the second receive is still there for the third */
+	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
 	pair_close(s);
 }

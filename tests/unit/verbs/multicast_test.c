@@ -8,6 +8,8 @@ TEST(ibv_attach_mcast__hands_the_group_to_the_device)
 
 	CHECK_EQ(ibv_attach_mcast(b.qp, &gid, 0xc000), 0);
 	CHECK(!memcmp(fake.group, gid.raw, 16));
+	fake.error = EBUSY;
+	CHECK_EQ(ibv_destroy_qp(b.qp), EBUSY);
 	CHECK_EQ(ibv_detach_mcast(b.qp, &gid, 0xc000), 0);
 	CHECK_EQ(ibv_detach_mcast(b.qp, &gid, 0xc000), EINVAL);
 	CHECK_EQ(ibv_attach_mcast(b.qp, NULL, 0), EINVAL);
