@@ -5,6 +5,10 @@
  * Resolving asks the kernel's routing table which own address leads there, and nothing else: what
  * there is to know about the way, the device finds out when the queue pairs meet.  Both resolutions
  * are done at once and told by an event, as programs wait for one.
+ *
+ * Who has a device has a domain on it, too: programs that bring their own queue pairs make them
+ * there (pyverbs does).  Of the options only the ack timeout has a meaning here; type of service
+ * and reuse of addresses are taken.
  */
 #include "local.h"
 
@@ -18,6 +22,8 @@
 
 #define MTU_4096 5
 #define PSN_MASK 0xffffffu
+#define TIMEOUT 17 /* as good as the kernel's, which goes by the path */
+#define TIMEOUT_MAX 31
 
 static struct id *ids;
 
@@ -55,6 +61,7 @@ struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_p
 	id->rdma.qp_type = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
 	(void)!getrandom(&id->local.psn, sizeof(id->local.psn), 0);
 	id->local.psn &= PSN_MASK;
+	id->timeout = TIMEOUT;
 	id->serial = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
 	id->next = ids;
 	ids = id;
@@ -142,11 +149,18 @@ int rdma_destroy_id(struct rdma_cm_id *rdma)
 
 /* ---- addresses ---- */
 
+bool id_take_pd(struct id *id)
+{
+	if (!id->rdma.pd)
+		id->rdma.pd = device_pd(id->rdma.verbs);
+	return id->rdma.pd;
+}
+
 static int take_device(struct id *id)
 {
 	if (!id->rdma.verbs)
 		id->rdma.verbs = device_for(&id->rdma.route.addr.src_addr);
-	if (!id->rdma.verbs)
+	if (!id->rdma.verbs || !id_take_pd(id))
 		return -1;
 	id->rdma.port_num = PORT;
 	id->rdma.route.addr.addr.ibaddr.pkey = 0xffff;
@@ -299,6 +313,18 @@ int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
 	rdma->route.num_paths = 1;
 	raise_locked(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 	return event_finish(id);
+}
+
+int rdma_set_option(struct rdma_cm_id *rdma, int level, int name, void *value, size_t bytes)
+{
+	const uint8_t *exponent = value;
+
+	if (level != RDMA_OPTION_ID || name != RDMA_OPTION_ID_ACK_TIMEOUT)
+		return 0;
+	if (bytes != 1 || *exponent > TIMEOUT_MAX)
+		return fail(EINVAL);
+	id_of(rdma)->timeout = *exponent;
+	return 0;
 }
 
 __be16 rdma_get_src_port(struct rdma_cm_id *rdma)

@@ -58,6 +58,7 @@ struct id {
 	uint32_t knocks; /* how often nobody listened */
 	uint64_t knock_at_ns;
 	bool is_sync;
+	uint8_t timeout; /* of its queue pair: 4.096 us * 2^this; 0: for ever */
 	uint32_t given, acknowledged; /* events */
 	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */
 	struct message local, peer, in;
@@ -112,6 +113,7 @@ struct id *id_find(uint64_t serial);
 struct id *id_next(const struct id *id); /* NULL: the first; with cm_lock */
 int id_open_socket(struct id *id, const struct sockaddr *address); /* bound */
 void id_learn_ports(struct id *id);
+bool id_take_pd(struct id *id); /* a domain on the device that it has; false: errno */
 
 /* ---- connect.c ---- */
 

@@ -12,7 +12,6 @@
 
 #define QKEY 0x01234567
 #define RNR_TIMER 12 /* 640 us */
-#define TIMEOUT 17
 #define ACCESS \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 		IBV_ACCESS_REMOTE_ATOMIC)
@@ -60,7 +59,7 @@ static int attr_of_rts(const struct id *id, struct ibv_qp_attr *attr, int *mask)
 	*mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	if (id->rdma.qp_type == IBV_QPT_UD)
 		return 0;
-	attr->timeout = TIMEOUT;
+	attr->timeout = id->timeout;
 	attr->retry_cnt = id->local.retry;
 	attr->rnr_retry = id->peer.rnr_retry;
 	attr->max_rd_atomic = (uint8_t)WEFT_MIN(id->local.initiator, id->peer.responder);

@@ -2,17 +2,8 @@
 /*
  * refuse - what librdmacm exports and is not served: enhanced connection options, and what there is
  * since rdma-core 44 (RDMACM_1.4): names looked up by InfiniBand's subnet, events of one's own.
- *
- * Options of an id (type of service, reuse of addresses, the ack timeout) are hints about hardware;
- * they are taken and have no effect.
  */
 #include "local.h"
-
-int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t bytes)
-{
-	(void)id, (void)level, (void)name, (void)value, (void)bytes;
-	return 0;
-}
 
 int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {

@@ -261,7 +261,7 @@ static void requested(struct id *id)
 	id->rdma.verbs = listener->rdma.verbs ? listener->rdma.verbs
 					      : device_for(&id->rdma.route.addr.src_addr);
 	id->rdma.port_num = PORT;
-	if (!id->rdma.verbs || device_gid(id->rdma.verbs, id->local.gid)) {
+	if (!id->rdma.verbs || !id_take_pd(id) || device_gid(id->rdma.verbs, id->local.gid)) {
 		id_free(id);
 		return;
 	}

@@ -40,6 +40,7 @@ TEST(rdma_establish__is_for_who_brings_his_own_queue_pair)
 	int mask = 0;
 
 	CHECK_EQ(id_of(p.passive)->peer.qpn, 77);
+	CHECK(p.active->pd && p.passive->pd); /* where such a one is made */
 	CHECK(!rdma_init_qp_attr(p.passive, &attr, &mask)); /* before the answer */
 	CHECK_EQ(attr.retry_cnt, 6);
 	CHECK_EQ(attr.max_rd_atomic, 5);

@@ -77,6 +77,23 @@ TEST(rdma_bind_addr__has_no_device_for_a_loopback_address_of_none)
 	rdma_destroy_event_channel(channel);
 }
 
+TEST(rdma_set_option__takes_what_has_no_meaning_and_no_nonsense)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	uint8_t byte = 32;
+	int on = 1;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, 4), 0);
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &byte, 1), 0);
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &byte, 1), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK_EQ(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &on, 4), -1);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 TEST(rdma_resolve_addr__finds_the_own_address)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

@@ -55,6 +55,12 @@ TEST(rdma_init_qp_attr__has_each_state_s_attributes)
 	attr.qp_state = IBV_QPS_RTS;
 	CHECK(!rdma_init_qp_attr(id, &attr, &mask));
 	CHECK(mask & IBV_QP_SQ_PSN && mask & IBV_QP_TIMEOUT && !(mask & IBV_QP_AV));
+	CHECK_EQ(attr.timeout, 17);
+	uint8_t timeout = 21;
+
+	CHECK(!rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1));
+	CHECK(!rdma_init_qp_attr(id, &attr, &mask));
+	CHECK_EQ(attr.timeout, 21);
 	attr.qp_state = IBV_QPS_SQD;
 	CHECK_EQ(rdma_init_qp_attr(id, &attr, &mask), -1);
 	CHECK(!rdma_destroy_id(id));

@@ -20,7 +20,6 @@ TEST(refuse__says_that_it_is_not_supported)
 	CHECK(rdma_resolve_addrinfo(id, "h1", "1", NULL) == -1 && errno == EOPNOTSUPP);
 	CHECK_EQ(rdma_query_addrinfo(id, NULL), -1);
 	CHECK_EQ(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
-	CHECK_EQ(rdma_set_option(id, 0, 0, NULL, 0), 0);
 	CHECK_EQ(rdma_notify(id, IBV_EVENT_COMM_EST), 0);
 	CHECK(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
