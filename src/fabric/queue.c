@@ -268,6 +268,8 @@ static void remove_head(
 	*frame = pool->frames[index];
 	port->head[queue] = frame->next;
 	port->bytes[queue] -= frame->bytes;
+	if (port->bytes[queue])
+		__builtin_prefetch(&pool->frames[frame->next], 1);
 	pool_give(pool, index);
 	if (queue == WEFT_QUEUE_DATA)
 		pfc_leave(sw, frame->in_port, frame->bytes);

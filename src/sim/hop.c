@@ -207,6 +207,8 @@ static void arrive(struct lane *lane, struct switch_node *node, uint32_t i, uint
 		weft_switch_fetch_route(node->sw, mail_frame(lane, k));
 	for (; i < end; i++) {
 		for (; found < end && found < i + EXPECTED; found++) {
+			if (found + 2 * EXPECTED < end)
+				__builtin_prefetch(mail_frame(lane, found + 2 * EXPECTED));
 			if (found + EXPECTED < end)
 				weft_switch_fetch_route(
 					node->sw, mail_frame(lane, found + EXPECTED));

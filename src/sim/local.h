@@ -26,7 +26,7 @@
 
 enum {
 	CHUNK_FRAMES = 7,
-	CHUNK_BACK = 4,
+	CHUNK_BACK = 8,
 	SLAB_BATCH = 1024,
 	WHEEL_BITS = 8,
 	WHEEL_LEVELS = 5,
@@ -103,7 +103,6 @@ static inline void slab_give(struct slab *slab, struct slab_cache *cache, uint32
 
 struct chunk {
 	uint32_t back[CHUNK_BACK]; /* those before it of the same box; NONE: none */
-	uint32_t reserved[4];
 	struct weft_frame frames[CHUNK_FRAMES];
 };
 _Static_assert(sizeof(struct chunk) == 256, "four lines");

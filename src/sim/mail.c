@@ -5,7 +5,7 @@
  * No cable is shorter than a window, so what leaves a port now arrives in a later window: nobody
  * has to be told at once, and there is no queue of events.  Frames are put, in no order, into the
  * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
- * of chunks of seven frames.  A chunk knows the four before it: who walks back asks for them before
+ * of chunks of seven frames.  A chunk knows the eight before it: who walks back asks for them before
  * they are needed.  It is free as soon as its node has been run, and is taken again next, while it
  * is still in the cache; an arena per window is written where nothing was for several windows.
  *
@@ -64,17 +64,12 @@ static uint32_t new_chunk(struct lane *lane, struct post *post, uint32_t last)
 	if (next != NONE && post->chunks[next].back[0] != NONE)
 		fetch_chunk(post, post->chunks[next].back[0], true);
 	if (last == NONE) {
-		chunk->back[0] = NONE;
+		memset(chunk->back, 0xff, sizeof(chunk->back));
 		return index;
 	}
-	const struct chunk *before = &post->chunks[last];
-
+	memcpy(&chunk->back[1], post->chunks[last].back,
+		sizeof(chunk->back) - sizeof(chunk->back[0]));
 	chunk->back[0] = last;
-	for (uint32_t i = 1; i < CHUNK_BACK; i++) {
-		chunk->back[i] = before->back[i - 1];
-		if (chunk->back[i] == NONE)
-			break;
-	}
 	return index;
 }
 
@@ -178,11 +173,7 @@ void mail_post(struct lane *lane, uint32_t node, uint64_t at_ps, const struct we
 /* The chunk that is CHUNK_BACK behind this one in the list, if there is one. */
 static void fetch_behind(const struct post *post, const struct chunk *chunk)
 {
-	uint32_t i = 0;
-
-	while (i < CHUNK_BACK && chunk->back[i] != NONE)
-		i++;
-	if (i == CHUNK_BACK)
+	if (chunk->back[CHUNK_BACK - 1] != NONE)
 		fetch_chunk(post, chunk->back[CHUNK_BACK - 1], false);
 }
 
