@@ -5,9 +5,10 @@
  * No cable is shorter than a window, so what leaves a port now arrives in a later window: nobody
  * has to be told at once, and there is no queue of events.  Frames are put, in no order, into the
  * box of the node that they go to; the node sorts its own when its window comes.  Boxes are lists
- * of chunks of seven frames.  A chunk knows the eight before it: who walks back asks for them before
- * they are needed.  It is free as soon as its node has been run, and is taken again next, while it
- * is still in the cache; an arena per window is written where nothing was for several windows.
+ * of chunks of seven frames.  A chunk knows the eight before it: who walks back asks for them
+ * before they are needed.  It is free as soon as its node has been run, and is taken again next,
+ * while it is still in the cache; an arena per window is written where nothing was for several
+ * windows.
  *
  * T1s are further away than hosts: they are run once for all windows of a step, and what goes to
  * them is put down by steps.
