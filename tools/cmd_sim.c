@@ -325,10 +325,12 @@ static void run(struct job *job, const struct sim_args *a)
 	for (uint32_t i = 0; i < r->n_flows; i++) {
 		uint64_t ps = weft_sim_flow_ps(job->sim, i);
 
-		if (ps)
-			r->sorted_ps[r->n++] = ps;
+		if (job->load.flows[i].len_bytes)
+			r->sorted_ps[r->n++] = ps ? ps : WEFT_NEVER;
 	}
 	qsort(r->sorted_ps, r->n, sizeof(*r->sorted_ps), compare);
+	for (uint32_t i = 0; i < job->faults.n_events; i++)
+		r->n_missed += job->faults.events[i].begin_ps >= r->totals.now_ps;
 	weft_sim_messages(job->sim, &r->messages);
 	if (job->jobs && !sim_jobs_measure(&job->load, job->sim, job->jobs))
 		r->jobs = NULL;
@@ -398,9 +400,8 @@ static int compare_files(int n, char *files[])
 	char error[512];
 
 	if (n != 2) {
-		fprintf(stderr,
-			"weft sim: --compare wants two files, and nothing else: what "
-			"`weft play SCENARIO --json FILE` has written\n");
+		fprintf(stderr, "weft sim: --compare wants two files, and nothing else: what "
+				"--json of weft play or weft sim has written\n");
 		return EXIT_USAGE;
 	}
 	term_open(&term, stdout);

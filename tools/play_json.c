@@ -23,15 +23,39 @@ static double us(uint64_t ps)
 	return (double)ps / 1e6;
 }
 
+/* A time that there may not be: null where something is not done. */
+static void put_us(json_t *line, const char *key, uint64_t ps)
+{
+	if (line)
+		json_object_set_new(line, key, ps == WEFT_NEVER ? json_null() : json_real(us(ps)));
+}
+
+static const struct {
+	const char *key;
+	uint64_t num, den;
+} ranks[] = { { "min_us", 0, 1 }, { "p50_us", 1, 2 }, { "p99_us", 99, 100 },
+	{ "p999_us", 999, 1000 }, { "max_us", 1, 1 } };
+
+/* Of the flows of a load, or of all. */
+static void put_times(json_t *line, const struct weft_play_result *r, const char *group)
+{
+	char key[24];
+
+	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++) {
+		(void)snprintf(key, sizeof(key), "fct_%s", ranks[i].key);
+		put_us(line, key, weft_play_quantile(r, group, ranks[i].num, ranks[i].den));
+	}
+}
+
 static json_t *run_line(const struct weft_play_result *r)
 {
-	json_t *line =
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}",
-			"kind", "run", "name", r->name, "title", r->title, "file", r->file,
-			"fabric", r->fabric, "transport", r->transport, "seed", (json_int_t)r->seed,
-			"hosts", (json_int_t)r->hosts, "planes", (json_int_t)r->planes, "host_bps",
-			(json_int_t)r->host_bps, "paths", (json_int_t)r->paths, "stop_us",
-			us(r->stop_ps), "line_bps", r->line_bps, "flows", (json_int_t)r->n_flows);
+	json_t *line = json_pack(
+		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "kind",
+		"run", "name", r->name, "title", r->title, "file", r->file, "fabric", r->fabric,
+		"transport", r->transport, "seed", (json_int_t)r->seed, "hosts",
+		(json_int_t)r->hosts, "planes", (json_int_t)r->planes, "host_bps",
+		(json_int_t)r->host_bps, "paths", (json_int_t)r->paths, "stop_us", us(r->stop_ps),
+		"line_bps", r->line_bps, "flows", (json_int_t)r->n_messages);
 
 	if (line && r->slower > 0) {
 		json_object_set_new(line, "slower", json_real(r->slower));
@@ -42,13 +66,21 @@ static json_t *run_line(const struct weft_play_result *r)
 
 static json_t *load_line(const struct weft_play_result *r, const struct weft_play_group *g)
 {
-	return json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "kind", "load",
-		"name", g->name, "flows", (json_int_t)g->n, "ideal_us", us(g->ideal_ps), "line_bps",
-		g->line_bps, "fct_min_us", us(weft_play_quantile(r, g->name, 0, 1)), "fct_p50_us",
-		us(weft_play_quantile(r, g->name, 1, 2)), "fct_p99_us",
-		us(weft_play_quantile(r, g->name, 99, 100)), "fct_p999_us",
-		us(weft_play_quantile(r, g->name, 999, 1000)), "fct_max_us",
-		us(weft_play_quantile(r, g->name, 1, 1)));
+	json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "kind", "load", "name", g->name,
+		"flows", (json_int_t)g->n_flows, "completed", (json_int_t)g->n_done, "ideal_us",
+		us(g->ideal_ps), "line_bps", g->line_bps);
+	char key[24];
+
+	put_us(line, "jct_us", g->took_ps);
+	put_times(line, r, g->name);
+	if (!line || g->n_steps < 2)
+		return line;
+	json_object_set_new(line, "steps", json_integer(g->n_steps));
+	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++) {
+		(void)snprintf(key, sizeof(key), "step_%s", ranks[i].key);
+		put_us(line, key, weft_play_step_quantile(g, ranks[i].num, ranks[i].den));
+	}
+	return line;
 }
 
 static json_t *event_line(const struct weft_play_event *e)
@@ -63,12 +95,24 @@ static json_t *event_line(const struct weft_play_event *e)
 
 static json_t *recovery_line(const struct weft_play_result *r, const struct weft_play_recovery *v)
 {
-	json_t *line = json_pack("{s:s, s:s, s:f, s:f, s:f}", "kind", "recovery", "what",
-		r->events[v->event].text, "begin_us", us(r->events[v->event].begin_ps),
-		"before_bps", v->before * 8, "lowest_bps", v->lowest * 8);
+	const struct weft_play_event *e = &r->events[v->event];
+	json_t *line = json_pack("{s:s, s:s, s:f}", "kind", "recovery", "what", e->text, "begin_us",
+		us(e->begin_ps));
 
-	if (line && v->ps != WEFT_NEVER)
-		json_object_set_new(line, "felt_us", json_real(us(v->ps)));
+	if (!line)
+		return NULL;
+	if (v->why) {
+		json_object_set_new(line, "why", json_string(v->why));
+		return line;
+	}
+	json_object_set_new(line, "before_bps", json_real(v->before * 8));
+	json_object_set_new(line, "lowest_bps", json_real(v->lowest * 8));
+	put_us(line, "felt_us", v->felt_ps);
+	put_us(line, "felt_of_us", v->felt_of_ps);
+	if (v->whole_of_ps) {
+		put_us(line, "whole_us", v->whole_ps);
+		put_us(line, "whole_of_us", v->whole_of_ps);
+	}
 	return line;
 }
 
@@ -88,22 +132,23 @@ json_t *play_json_result(const struct weft_play_result *r)
 	char digest[17];
 
 	(void)snprintf(digest, sizeof(digest), "%016" PRIx64, t->digest);
-	return json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I,"
-		" s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+	json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I,"
+				 " s:I, s:I, s:I, s:I, s:I, s:s}",
 		"kind", "result", "name", r->name, "transport", r->transport, "seed",
-		(json_int_t)r->seed, "flows", (json_int_t)r->n_flows, "completed",
-		(json_int_t)t->flows_done, "failed", (json_int_t)t->flows_failed, "end_us",
-		us(t->now_ps), "ideal_us", us(r->ideal_ps), "fct_p50_us",
-		us(weft_play_quantile(r, NULL, 1, 2)), "fct_p99_us",
-		us(weft_play_quantile(r, NULL, 99, 100)), "fct_p999_us",
-		us(weft_play_quantile(r, NULL, 999, 1000)), "fct_max_us",
-		us(weft_play_quantile(r, NULL, 1, 1)), "data_packets", (json_int_t)c->tx_data_pkts,
-		"repeated", (json_int_t)c->tx_rtx_pkts, "marked", (json_int_t)t->marked, "trimmed",
-		(json_int_t)t->trimmed, "lost", (json_int_t)t->lost, "corrupt",
-		(json_int_t)t->corrupt, "retired", (json_int_t)c->paths_retired, "timeouts",
-		(json_int_t)c->timeouts, "packet_hops", (json_int_t)t->packet_hops, "digest",
-		digest);
+		(json_int_t)r->seed, "flows", (json_int_t)r->n_messages, "completed",
+		(json_int_t)r->n_done, "failed", (json_int_t)t->flows_failed, "end_us",
+		us(t->now_ps), "ideal_us", us(r->ideal_ps), "data_packets",
+		(json_int_t)c->tx_data_pkts, "repeated", (json_int_t)c->tx_rtx_pkts, "marked",
+		(json_int_t)t->marked, "trimmed", (json_int_t)t->trimmed, "lost",
+		(json_int_t)t->lost, "corrupt", (json_int_t)t->corrupt, "retired",
+		(json_int_t)c->paths_retired, "timeouts", (json_int_t)c->timeouts, "packet_hops",
+		(json_int_t)t->packet_hops, "digest", digest);
+
+	put_us(line, "jct_us", r->took_ps);
+	put_times(line, r, NULL);
+	if (line && r->n_missed)
+		json_object_set_new(line, "faults_missed", json_integer(r->n_missed));
+	return line;
 }
 
 bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_play_result *r,

@@ -248,7 +248,10 @@ static bool read_out(struct play_lab_run *r, const struct counts *before)
 		const struct play_lab_flow *flow = &r->l.shared->flows[i];
 		uint64_t done_ns = atomic_load(&flow->done_ns);
 
-		if (out->len_bytes[i] && done_ns && !atomic_load(&flow->failed))
+		if (!done_ns || atomic_load(&flow->failed))
+			continue;
+		out->end_ps[i] = (uint64_t)((double)done_ns * 1000 / r->l.slower);
+		if (out->len_bytes[i])
 			out->flow_ps[i] =
 				(uint64_t)((double)(done_ns - atomic_load(&flow->started_ns)) *
 					   1000 / r->l.slower);
@@ -259,7 +262,7 @@ static bool read_out(struct play_lab_run *r, const struct counts *before)
 	}
 	out->slower = r->l.slower;
 	out->late_ps = (uint64_t)((double)late_ns * 1000 / r->l.slower);
-	weft_play_recoveries_find(out);
+	weft_play_conclude(out, &r->script);
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " bytes arrived wrong", wrong);
 	return !wrong || play_lab_fail(r, text);
 }

@@ -82,70 +82,124 @@ void play_print_head(const struct weft_play *play, const struct term *term)
 		human_rate(rate, s->host_bps), s->t0s, s->t1s);
 }
 
-static void add_times(const struct weft_play_result *r, const char *name, uint32_t n,
-	uint64_t ideal_ps, struct table *t)
-{
-	static const struct {
-		uint64_t num, den;
-	} ranks[] = { { 1, 2 }, { 99, 100 }, { 1, 1 } };
-	uint64_t last = weft_play_quantile(r, name, 1, 1);
-	uint32_t done = 0;
+static const struct {
+	uint64_t num, den;
+} ranks[] = { { 1, 2 }, { 99, 100 }, { 999, 1000 }, { 1, 1 } };
 
-	for (uint32_t g = 0; g < r->n_groups; g++) {
-		if (name && strcmp(name, r->groups[g].name))
-			continue;
-		for (uint32_t i = 0; i < r->groups[g].n; i++)
-			done += r->flow_ps[r->groups[g].first + i] != 0;
-	}
-	table_add(t, "%s", name ? name : "all");
-	table_add(t, "%" PRIu32, n);
-	table_add(t, "%" PRIu32, done);
+static void add_time(struct table *t, uint64_t ps)
+{
+	if (ps == WEFT_NEVER || !ps)
+		table_add(t, "%s", ps ? "not done" : "-");
+	else
+		table_add(t, "%.2f", (double)ps / 1e6);
+}
+
+static void add_load(
+	const struct weft_play_result *r, const struct weft_play_group *g, struct table *t)
+{
+	uint64_t ideal_ps = g ? g->ideal_ps : r->ideal_ps, took_ps = g ? g->took_ps : r->took_ps;
+
+	table_add(t, "%s", g ? g->name : "all");
+	table_add(t, "%" PRIu32, g ? g->n_flows : r->n_messages);
+	table_add(t, "%" PRIu32, g ? g->n_done : r->n_done);
 	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-		table_add(t, "%.2f",
-			(double)weft_play_quantile(r, name, ranks[i].num, ranks[i].den) / 1e6);
+		add_time(t, weft_play_quantile(r, g ? g->name : NULL, ranks[i].num, ranks[i].den));
+	add_time(t, took_ps);
 	table_add(t, "%.2f", (double)ideal_ps / 1e6);
-	table_add(t, "%.3f", ideal_ps ? (double)last / (double)ideal_ps : 0);
+	if (took_ps == WEFT_NEVER || !ideal_ps)
+		table_add(t, "-");
+	else
+		table_add(t, "%.3f", (double)took_ps / (double)ideal_ps);
 }
 
 static void print_times(const struct weft_play_result *r, const struct term *term)
 {
-	static const char *const heads[] = { "load", "flows", "done", "P50 us", "P99 us",
-		"slowest us", "ideal us", "x ideal" };
+	static const char *const heads[] = { "load", "flows", "done", "P50 us", "P99", "P99.9",
+		"slowest", "all us", "ideal us", "x ideal" };
 	struct table t;
 
-	table_begin(&t, "lrrrrrrr");
+	table_begin(&t, "lrrrrrrrrr");
 	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
 		table_add(&t, "%s", heads[i]);
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		add_times(r, r->groups[g].name, r->groups[g].n, r->groups[g].ideal_ps, &t);
+		add_load(r, &r->groups[g], &t);
 	if (r->n_groups > 1)
-		add_times(r, NULL, r->n_flows, r->ideal_ps, &t);
+		add_load(r, NULL, &t);
 	table_print(&t, term);
+}
+
+/* Loads that go by steps: what a person who trains waits for. */
+static void print_steps(const struct weft_play_result *r, const struct term *term)
+{
+	static const char *const heads[] = { "job", "steps", "over", "step P50 us", "P99", "P99.9",
+		"slowest" };
+	struct table t;
+	uint32_t jobs = 0;
+
+	for (uint32_t i = 0; i < r->n_groups; i++)
+		jobs += r->groups[i].n_steps > 1;
+	if (!jobs)
+		return;
+	table_begin(&t, "lrrrrrr");
+	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
+		table_add(&t, "%s", heads[i]);
+	for (uint32_t i = 0; i < r->n_groups; i++) {
+		const struct weft_play_group *g = &r->groups[i];
+		uint32_t over = 0;
+
+		if (g->n_steps < 2)
+			continue;
+		while (over < g->n_steps && g->steps_ps[over] != WEFT_NEVER)
+			over++;
+		table_add(&t, "%s", g->name);
+		table_add(&t, "%" PRIu32, g->n_steps);
+		table_add(&t, "%" PRIu32, over);
+		for (unsigned k = 0; k < WEFT_COUNT(ranks); k++)
+			add_time(&t, weft_play_step_quantile(g, ranks[k].num, ranks[k].den));
+	}
+	table_print(&t, term);
+}
+
+/* "at once", "12.3", or that it was not within what could be looked at. */
+static void add_recovery(struct table *t, uint64_t ps, uint64_t of_ps)
+{
+	if (ps == WEFT_NEVER)
+		table_add(t, "over %.1f", (double)of_ps / 1e6);
+	else if (!of_ps)
+		table_add(t, "-");
+	else
+		table_add(t, "%.1f", (double)ps / 1e6);
 }
 
 static void print_recoveries(const struct weft_play_result *r, const struct term *term)
 {
+	static const char *const heads[] = { "what broke", "at us", "before Gb/s", "lowest Gb/s",
+		"felt for us", "whole after us", "" };
 	struct table t;
 
+	if (r->n_missed)
+		fprintf(term->out, "%" PRIu32 " fault%s would have come after the run was over\n",
+			r->n_missed, r->n_missed == 1 ? "" : "s");
 	if (!r->n_recoveries)
 		return;
-	table_begin(&t, "lrrrr");
-	table_add(&t, "what broke");
-	table_add(&t, "at us");
-	table_add(&t, "before Gb/s");
-	table_add(&t, "lowest Gb/s");
-	table_add(&t, "felt for us");
+	table_begin(&t, "lrrrrrl");
+	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
+		table_add(&t, "%s", heads[i]);
 	for (uint32_t i = 0; i < r->n_recoveries && i < 20; i++) {
 		const struct weft_play_recovery *v = &r->recoveries[i];
 
 		table_add(&t, "%s", r->events[v->event].text);
 		table_add(&t, "%.1f", (double)r->events[v->event].begin_ps / 1e6);
-		table_add(&t, "%.1f", v->before * 8 / 1e9);
-		table_add(&t, "%.1f", v->lowest * 8 / 1e9);
-		if (v->ps == WEFT_NEVER)
-			table_add(&t, "to the end");
-		else
-			table_add(&t, "%.1f", (double)v->ps / 1e6);
+		if (v->why) {
+			for (unsigned k = 0; k < 4; k++)
+				table_add(&t, "-");
+		} else {
+			table_add(&t, "%.1f", v->before * 8 / 1e9);
+			table_add(&t, "%.1f", v->lowest * 8 / 1e9);
+			add_recovery(&t, v->felt_ps, v->felt_of_ps);
+			add_recovery(&t, v->whole_ps, v->whole_of_ps);
+		}
+		table_add(&t, "%s", v->why ? v->why : "");
 	}
 	table_print(&t, term);
 	if (r->n_recoveries > 20)
@@ -158,6 +212,7 @@ void play_print_result(const struct weft_play_result *r, const struct term *term
 	char n[6][HUMAN_MAX];
 
 	print_times(r, term);
+	print_steps(r, term);
 	print_recoveries(r, term);
 	fprintf(term->out,
 		"packets    %s data, %s repeated, %s marked, %s trimmed, %s lost; paths %s "

@@ -24,10 +24,10 @@ struct sim_job {
 	const char *name;
 	uint32_t flows, done, steps;
 	uint64_t messages;
-	uint64_t start_ps, end_ps;           /* of the run; end: of what is done */
-	uint64_t p50_ps, p99_ps, slowest_ps; /* of steps */
+	uint64_t start_ps, end_ps;                    /* of the run; end: of what is done */
+	uint64_t p50_ps, p99_ps, p999_ps, slowest_ps; /* of steps; WEFT_NEVER: not over */
 };
-/* False: some flow waits for another one, computes or is repeated: steps say more than flows. */
+/* False: some flow begins later, waits, computes or is repeated: its job says more than flows. */
 bool sim_jobs_are_plain(const struct weft_load *load);
 /* jobs[load->n_jobs].  False: out of memory. */
 bool sim_jobs_measure(
@@ -40,12 +40,13 @@ struct sim_report {
 	const char *transport;
 	uint64_t bytes, seed;
 	uint32_t threads, ranks, n_flows, n_faults; /* ranks: 0 is 1 */
+	uint32_t n_missed; /* faults for which the run was over too soon */
 	const struct weft_topo_shape *shape;
 	struct weft_sim_totals totals;
 	struct weft_counters counters;
 	struct weft_sim_memory memory;
 	uint64_t ideal_ps;
-	uint64_t *sorted_ps; /* of the flows that are done, ascending; n of them */
+	uint64_t *sorted_ps; /* of flows, ascending, WEFT_NEVER: not done; n of them */
 	uint32_t n;
 	const struct sim_job *jobs; /* NULL: the flows say it all */
 	uint32_t n_jobs;
@@ -53,7 +54,7 @@ struct sim_report {
 	double open_s, run_s, cpu_s; /* of real time; cpu_s: of all threads while it ran */
 	uint64_t rss_bytes;          /* of all ranks together */
 };
-/* The time that `num` of `den` flows do not exceed, by nearest rank; 0: none is done. */
+/* The time that `num` of `den` flows do not exceed, by nearest rank; 0: there is none. */
 uint64_t sim_quantile(const struct sim_report *report, uint64_t num, uint64_t den);
 void sim_report_print(const struct sim_report *report, const struct term *term);
 json_t *sim_report_json(const struct sim_report *report); /* a new reference */

@@ -42,6 +42,11 @@ static void print_times(const struct sim_report *r, const struct term *term)
 		uint64_t ps = sim_quantile(r, rows[i].num, rows[i].den);
 
 		table_add(&table, "%s", rows[i].name);
+		if (ps == WEFT_NEVER) {
+			table_add(&table, "not done");
+			table_add(&table, "-");
+			continue;
+		}
 		table_add(&table, "%.2f", (double)ps / 1e6);
 		table_add(&table, "%.3f", times_ideal(r, ps));
 	}
@@ -102,6 +107,10 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 	fprintf(term->out, "paths      %s retired, %s brought back; %s timeouts, %s tail probes\n",
 		human_count(n[0], c->paths_retired), human_count(n[1], c->paths_revived),
 		human_count(n[2], c->timeouts), human_count(n[3], c->tail_probes));
+	if (r->n_missed)
+		fprintf(term->out,
+			"faults     %" PRIu32 " would have come after the run was over\n",
+			r->n_missed);
 	fprintf(term->out, "digest     %016" PRIx64 "\n", t->digest);
 	fprintf(term->out, "cost       %.2f s (and %.2f s to set up), ", r->run_s, r->open_s);
 	if (r->ranks > 1)
@@ -113,6 +122,12 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 		human_bytes(n[0], r->rss_bytes));
 }
 
+/* null: not done. */
+static json_t *us(uint64_t ps)
+{
+	return ps == WEFT_NEVER ? json_null() : json_real((double)ps / 1e6);
+}
+
 json_t *sim_report_json(const struct sim_report *r)
 {
 	const struct weft_counters *c = &r->counters;
@@ -120,11 +135,10 @@ json_t *sim_report_json(const struct sim_report *r)
 	char digest[17];
 
 	snprintf(digest, sizeof(digest), "%016" PRIx64, t->digest);
-	json_t *times = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fastest",
-		(double)sim_quantile(r, 0, 1) / 1e6, "p50", (double)sim_quantile(r, 1, 2) / 1e6,
-		"p99", (double)sim_quantile(r, 99, 100) / 1e6, "p99.9",
-		(double)sim_quantile(r, 999, 1000) / 1e6, "slowest",
-		(double)sim_quantile(r, 1, 1) / 1e6, "ideal", (double)r->ideal_ps / 1e6);
+	json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o, s:f}", "fastest",
+		us(sim_quantile(r, 0, 1)), "p50", us(sim_quantile(r, 1, 2)), "p99",
+		us(sim_quantile(r, 99, 100)), "p99.9", us(sim_quantile(r, 999, 1000)), "slowest",
+		us(sim_quantile(r, 1, 1)), "ideal", (double)r->ideal_ps / 1e6);
 	json_t *packets = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data",
 		(json_int_t)c->tx_data_pkts, "repeated", (json_int_t)c->tx_rtx_pkts, "sacks",
 		(json_int_t)c->tx_sack, "marked", (json_int_t)t->marked, "trimmed",
@@ -141,7 +155,7 @@ json_t *sim_report_json(const struct sim_report *r)
 	json_t *jobs = r->jobs ? sim_jobs_json(r->jobs, r->n_jobs) : json_null();
 
 	return json_pack(
-		"{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:s,"
+		"{s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:s,"
 		" s:o, s:o, s:o, s:o, s:o}",
 		"transport", r->transport ? r->transport : "mrc", "fabric", r->shape->name, "hosts",
 		(json_int_t)r->shape->hosts, "planes", (json_int_t)r->shape->planes, "load",
@@ -149,6 +163,10 @@ json_t *sim_report_json(const struct sim_report *r)
 		(json_int_t)r->threads, "faults", (json_int_t)r->n_faults, "flows",
 		(json_int_t)r->n_flows, "done", (json_int_t)t->flows_done, "failed",
 		(json_int_t)t->flows_failed, "simulated_us", (double)t->now_ps / 1e6,
-		"slowest_over_ideal", times_ideal(r, sim_quantile(r, 1, 1)), "digest", digest,
-		"fct_us", times, "packets", packets, "engine", engine, "cost", cost, "jobs", jobs);
+		"slowest_over_ideal",
+		sim_quantile(r, 1, 1) == WEFT_NEVER
+			? json_null()
+			: json_real(times_ideal(r, sim_quantile(r, 1, 1))),
+		"digest", digest, "fct_us", times, "packets", packets, "engine", engine, "cost",
+		cost, "jobs", jobs);
 }

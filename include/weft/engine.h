@@ -398,6 +398,7 @@ struct weft_qp_info {
 	uint32_t psn_next, psn_unacked, psn_cack; /* to send; oldest unacked; received up to */
 	uint32_t inflight_bytes, mpr_tx_psns, sq_used, rq_used;
 	uint32_t rtt_ns, rtt_min_ns, reorder_ns, timeouts_in_row;
+	uint64_t rx_nominal_bytes; /* each packet once, with its headers as CC counts them */
 	struct weft_cc_report cc;
 };
 void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info);

@@ -112,6 +112,14 @@ void weft_load_close(struct weft_load *load);
  */
 uint64_t weft_load_ideal_ps(const struct weft_load *load, const struct weft_topo *topo);
 
+/*
+ * How long each step of a job took, ascending: the first from the earliest start, each other one
+ * from the end of the one before.  flows: of one job; end_ps: when they ended, 0 where they have
+ * not.  WEFT_NEVER: not over.  malloc'ed; NULL: out of memory.
+ */
+uint64_t *weft_load_steps(
+	const struct weft_sim_flow flows[], const uint64_t end_ps[], uint32_t n, uint32_t *n_steps);
+
 /* htsim's .topo as a fabric file.  malloc'ed; NULL: error. */
 char *weft_load_topo_text(
 	const char *name, const char *text, size_t text_bytes, char *error, size_t error_bytes);

@@ -80,12 +80,24 @@ struct weft_play_options {
 	uint64_t (*now_ns)(void *); /* of real time, for what a run costs; called with NULL */
 };
 
-/* A load of the scenario and its flows: [first, first + n). */
+/*
+ * A load of the scenario and its flows: [first, first + n), steps of computing among them.
+ *
+ *   start                                                         end of its last flow
+ *     |<----------------------- took_ps, ideal_ps at best --------------->|
+ *     |<-- step -->|<-- step -->|<-- step ...
+ */
 struct weft_play_group {
 	char name[32];
 	uint32_t first, n;
 	uint64_t ideal_ps; /* of this load alone, from its own start */
 	double line_bps;   /* payload that its receivers can take in per second, by arithmetic */
+	bool is_together;  /* its flows begin at once and wait for none: its ideal is each one's */
+	/* what came of it */
+	uint32_t n_flows, n_done; /* without computing, which is no flow to whoever counts */
+	uint64_t took_ps;         /* WEFT_NEVER: it is not over */
+	uint32_t n_steps;         /* 1: it has none */
+	uint64_t *steps_ps;       /* ascending; WEFT_NEVER: not over */
 };
 
 enum weft_play_how { WEFT_PLAY_SUM, WEFT_PLAY_MAX, WEFT_PLAY_LAST }; /* of two rows made one */
@@ -100,10 +112,22 @@ struct weft_play_column {
 	double *values; /* rows of them */
 };
 
-struct weft_play_recovery { /* of the goodput after an event; ps, WEFT_NEVER: not within the run */
+/*
+ * Of the goodput after an event.  An event of which nothing can be said has a why.
+ *
+ *   before ----.                          .------   95 % of before: whole again
+ *   settled     \         .--------------'          95 % of what it settles at: no longer felt
+ *   lowest       `-------'
+ *              |--felt---|           |whole|
+ *              begin                 end of the event
+ */
+struct weft_play_recovery {
 	uint32_t event;
-	uint64_t ps;
-	double lowest, before; /* bytes per second */
+	uint64_t felt_ps;  /* from its begin; 0: it was not; WEFT_NEVER: not within felt_of_ps */
+	uint64_t whole_ps; /* from its end; 0: at once; WEFT_NEVER: not within whole_of_ps */
+	uint64_t felt_of_ps, whole_of_ps; /* how long was looked; whole_of_ps 0: nothing to see */
+	double lowest, before;            /* bytes per second */
+	const char *why;                  /* NULL: the above has been measured; a static text */
 };
 
 struct weft_play_result {
@@ -117,18 +141,23 @@ struct weft_play_result {
 	struct weft_sim_memory memory;
 	uint32_t n_flows;
 	uint64_t *flow_ps;   /* by flow, 0: not done; the times of all, groups after each other */
+	uint64_t *end_ps;    /* by flow, computing too: when in the run it was done; 0: it is not */
+	uint64_t *alone_ps;  /* by flow: the least it can take; 0: computes, or is repeated */
 	uint64_t *start_ps;  /* by flow */
 	uint64_t *len_bytes; /* by flow */
 	struct weft_play_group *groups;
 	uint32_t n_groups;
+	uint32_t n_messages, n_done; /* flows without computing; of these, done */
+	uint64_t took_ps; /* to the end of the last one; WEFT_NEVER: not all have ended */
 	uint64_t *at_ps;
 	uint32_t rows;
 	struct weft_play_column *columns;
 	uint32_t n_columns;
 	struct weft_play_event *events;
 	uint32_t n_events;
-	struct weft_play_recovery *recoveries;
+	struct weft_play_recovery *recoveries; /* one per event that happened */
 	uint32_t n_recoveries;
+	uint32_t n_missed; /* events for which the run was over too soon */
 	double open_s, run_s; /* of real time */
 	double slower;        /* how much slower than the scenario a live run was; 0: simulated */
 	uint64_t late_ps;     /* live: the longest that a host was not run by this machine */
@@ -159,17 +188,22 @@ bool weft_play_script_open(struct weft_play_script *script, const struct weft_pl
 void weft_play_script_close(struct weft_play_script *script);
 /*
  * Describes the run; room for rows_max rows of these columns (their names, units and ways; ended by
- * an empty name).  The caller fills in flow_ps, start_ps, totals, counters and rows, then lets
- * recoveries be found.  NULL: out of memory.
+ * an empty name).  The caller fills in flow_ps, end_ps, start_ps, totals, counters and rows, then
+ * has it concluded: what came of each load, and of each event.  NULL: out of memory.
  */
 struct weft_play_result *weft_play_result_new(const struct weft_play *play,
 	const struct weft_play_script *script, uint64_t seed,
 	const struct weft_play_column columns[], uint32_t rows_max);
-void weft_play_recoveries_find(struct weft_play_result *result);
+void weft_play_conclude(struct weft_play_result *result, const struct weft_play_script *script);
 
-/* group NULL: all flows.  By nearest rank over the flows that are done; 0: none is. */
+/*
+ * By nearest rank over all flows; group NULL: of all loads.  WEFT_NEVER: of one that is not done,
+ * which takes longer than any that is.  0: there is none.
+ */
 uint64_t weft_play_quantile(
 	const struct weft_play_result *result, const char *group, uint64_t num, uint64_t den);
+/* The same of the steps of a load. */
+uint64_t weft_play_step_quantile(const struct weft_play_group *group, uint64_t num, uint64_t den);
 /* NULL: no such column. */
 const struct weft_play_column *weft_play_column(
 	const struct weft_play_result *result, const char *name);

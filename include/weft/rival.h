@@ -125,6 +125,9 @@ struct weft_rival_counters { /* all of them only grow */
 };
 const struct weft_rival_counters *weft_rival_stats(const struct weft_rival *rival);
 
+/* Payload that was placed by a receiving connection; each byte once. */
+uint64_t weft_rival_received_bytes(const struct weft_rival *rival, uint32_t number);
+
 struct weft_rival_sender { /* of one queue pair of a sending connection */
 	uint64_t rate_bps;    /* DCQCN's; the line's without it */
 	uint32_t window_pkts; /* 0: no limit */

@@ -257,6 +257,12 @@ struct weft_sim_plane {
 	uint64_t trimmed[2], marked[2], dropped[2]; /* by T0s, by T1s */
 };
 void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_plane *counts);
+/*
+ * Payload that has come, by jobs (struct weft_sim_flow): bytes[n_jobs].  Where one host receives
+ * from several jobs it is exact for rivals, and for the engine what the host has got in the
+ * proportion of what its queue pairs have, headers included.  Some 50 ns per flow and host.
+ */
+void weft_sim_jobs(const struct weft_sim *sim, uint64_t bytes[], uint32_t n_jobs);
 /* The counters of one host's endpoint; of another rank's host all are 0. */
 const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host);
 /*

@@ -361,6 +361,7 @@ void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info)
 		.rq_used = (uint16_t)(qp->rq_tail - qp->rq_head),
 		.rtt_ns = qp->rtt_ns,
 		.rtt_min_ns = qp->rtt_min_ns,
+		.rx_nominal_bytes = qp->rx_bytes,
 		.reorder_ns = qp->reorder_ns,
 		.timeouts_in_row = qp->timeouts,
 	};

@@ -98,13 +98,14 @@ static const char *read_value(
 		return "wanted is MEASURE [from TIME to TIME] <= NUMBER [ideal | line]";
 	(void)snprintf(claim->op, sizeof(claim->op), "%s", ops[op]);
 	if (n == 3) {
-		bool fits = (!strcmp(words[2], "ideal") && measure->unit == MEASURE_TIME) ||
+		bool fits = (!strcmp(words[2], "ideal") && measure_ideal(measure)) ||
 			    (!strcmp(words[2], "line") && measure->unit == MEASURE_RATE);
 
 		(void)snprintf(claim->relative, sizeof(claim->relative), "%s", words[2]);
 		return fits && read_number(words[1], counts, &claim->value)
 			       ? NULL
-			       : "times compare to ideal, speeds to line: fct_max <= 1.05 ideal";
+			       : "fct, jct and end compare to ideal, speeds to line: "
+				 "fct_max <= 1.05 ideal";
 	}
 	if (n != 2 || !read_number(words[1], units[measure->unit].suffixes, &claim->value))
 		return units[measure->unit].wanted;
@@ -137,6 +138,42 @@ const char *claim_parse(struct claim *claim, const char *text, char hint[96])
 		at = 5;
 	}
 	return wrong ? wrong : read_value(claim, measure, words + at, n - at);
+}
+
+/* Times of flows and the ideal of their load are of one kind only if all of them begin at once. */
+static bool is_of_flows(const struct claim *claim, const struct traffic loads[], uint32_t n_loads)
+{
+	for (uint32_t i = 0; i < n_loads; i++) {
+		if (*claim->group && strcmp(claim->group, loads[i].name))
+			continue;
+		if (!loads[i].is_together ||
+			(!*claim->group && loads[i].spec.start_ps != loads[0].spec.start_ps))
+			return false;
+	}
+	return true;
+}
+
+bool claim_fits(struct claim *claim, const struct traffic loads[], uint32_t n_loads, char hint[96])
+{
+	const struct measure *measure = measure_find(claim->measure, hint);
+	bool is_known = !*claim->group;
+
+	for (uint32_t i = 0; i < n_loads; i++)
+		is_known |= !strcmp(loads[i].name, claim->group);
+	if (!is_known) {
+		(void)snprintf(hint, 96, "no load is called '%s'", claim->group);
+		return false;
+	}
+	if (measure_is_of_job(measure) && !*claim->group) {
+		(void)snprintf(hint, 96, "of which load? NAME.%s", claim->measure);
+		if (n_loads != 1)
+			return false;
+		(void)snprintf(claim->group, sizeof(claim->group), "%s", loads[0].name);
+	}
+	(void)snprintf(hint, 96,
+		"flows that do not begin together have no ideal in common: jct, slowdown_max");
+	return strcmp(claim->relative, "ideal") || measure_ideal(measure) != IDEAL_FLOW ||
+	       is_of_flows(claim, loads, n_loads);
 }
 
 /* ---- judging ---- */

@@ -219,13 +219,9 @@ static bool read_claims(struct weft_play *play, const struct weft_yaml_value *va
 		if (wrong)
 			return weft_yaml_fail(
 				doc, claim->line, "expect", "'%.60s': %s", text, wrong);
-		bool known = !*claim->group;
-
-		for (uint32_t k = 0; k < play->head.n_loads; k++)
-			known |= !strcmp(play->loads[k].name, claim->group);
-		if (!known)
-			return weft_yaml_fail(doc, claim->line, "expect",
-				"'%.60s': no load is called '%s'", text, claim->group);
+		if (!claim->is_digest && !claim_fits(claim, play->loads, play->head.n_loads, hint))
+			return weft_yaml_fail(
+				doc, claim->line, "expect", "'%.60s': %s", text, hint);
 	}
 	return true;
 }

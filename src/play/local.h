@@ -9,6 +9,7 @@
  *   claim.c   its claims, judged          measure.c  what a claim may speak of
  *   run.c     a run                       sample.c   how it went over time
  *   engine.c  its engine and switches     script.c   what a run consists of
+ *   outcome.c what came of each load      recovery.c what came of each event
  */
 #include <weft/base.h>
 #include <weft/load.h>
@@ -45,6 +46,7 @@ struct traffic {
 	uint32_t line;
 	bool is_flows, both; /* both: and back */
 	bool has_seed;
+	bool is_together; /* see struct weft_play_group */
 	uint32_t *from, *to;
 	uint32_t n_pairs;
 };
@@ -54,6 +56,8 @@ void traffic_free(struct traffic *traffic);
 /* Adds its flows to all, behind those that are there; *ideal_ps: of these alone. */
 bool traffic_add(const struct weft_topo *topo, const struct traffic *traffic, uint64_t seed,
 	struct weft_load *all, uint64_t *ideal_ps, char *error, size_t error_bytes);
+/* From that flow on: all begin at the same time, and none waits for another one. */
+bool traffic_is_together(const struct weft_load *all, uint32_t first);
 /* Payload that the receivers of these flows can take in, bits per second. */
 double traffic_line_bps(
 	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
@@ -83,6 +87,8 @@ struct claim {
 };
 /* NULL: it is a claim; otherwise what is wrong. */
 const char *claim_parse(struct claim *claim, const char *text, char hint[96]);
+/* Whether these loads have what it speaks of.  The only load there is need not be named. */
+bool claim_fits(struct claim *claim, const struct traffic loads[], uint32_t n_loads, char hint[96]);
 
 enum measure_unit { MEASURE_COUNT, MEASURE_TIME, MEASURE_RATE, MEASURE_BYTES, MEASURE_RATIO };
 struct measure {
@@ -93,6 +99,10 @@ struct measure {
 	const char *help;
 };
 bool measure_is_sim_only(const struct measure *measure); /* a lab cannot tell */
+/* What `ideal` is to a measure: nothing, of each flow where they begin together, of the whole. */
+enum measure_ideal { IDEAL_NONE, IDEAL_FLOW, IDEAL_WHOLE };
+enum measure_ideal measure_ideal(const struct measure *measure);
+bool measure_is_of_job(const struct measure *measure); /* it needs a load */
 const struct measure *measure_find(const char *word, char hint[96]);
 /* NaN: cannot be said of this run. */
 double measure_of(const struct weft_play_result *result, const struct claim *claim);
@@ -100,20 +110,24 @@ void measure_text(enum measure_unit unit, double value, char *text, size_t bytes
 const struct weft_play_group *group_find(
 	const struct weft_play_result *result, const char *name); /* NULL: none */
 
+/* ---- outcome.c, recovery.c ---- */
+
+/* The smallest of these, ascending, that num of den do not exceed; 0: there is none. */
+uint64_t rank_of(const uint64_t sorted[], uint32_t n, uint64_t num, uint64_t den);
+void recoveries_find(struct weft_play_result *result);
+
 /* ---- script.c, sample.c ---- */
 
 struct sampler {
 	struct weft_play_result *result;
 	const struct weft_sim *sim;
-	const struct weft_sim_flow *flows;
 	uint32_t rows_max, room;
 	uint64_t step_ps, next_ps;
-	double *last;  /* what each column stood at */
-	uint8_t **has; /* by group and host: it receives */
-	bool is_fixed, is_small, has_states;
+	double *last; /* what each column stood at */
+	bool is_fixed, has_states;
 };
 bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
-	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed);
+	uint64_t step_ps, uint32_t rows_max, bool is_fixed);
 void sample_take(struct sampler *s, uint64_t now_ps);
 void sample_close(struct sampler *s);
 

@@ -27,17 +27,28 @@ static int by_value(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Times of the flows that are done, ascending; the caller's to free.  NULL: none. */
-static uint64_t *sorted(const struct weft_play_result *r, const char *name, uint32_t *n)
+/* Flows of a load, or of all. */
+struct span {
+	uint32_t first, end;
+};
+static struct span span_of(const struct weft_play_result *r, const char *name)
 {
 	const struct weft_play_group *group = group_find(r, name);
-	uint32_t first = group ? group->first : 0, end = group ? first + group->n : r->n_flows;
-	uint64_t *list = calloc(end - first + 1, sizeof(*list));
+
+	return group ? (struct span){ group->first, group->first + group->n }
+		     : (struct span){ 0, r->n_flows };
+}
+
+/* Times of flows, ascending; the caller's to free.  WEFT_NEVER: not done.  NULL: out of memory. */
+static uint64_t *sorted(const struct weft_play_result *r, const char *name, uint32_t *n)
+{
+	struct span span = span_of(r, name);
+	uint64_t *list = calloc(span.end - span.first + 1, sizeof(*list));
 
 	*n = 0;
-	for (uint32_t i = first; i < end && list; i++) {
-		if (r->flow_ps[i])
-			list[(*n)++] = r->flow_ps[i];
+	for (uint32_t i = span.first; i < span.end && list; i++) {
+		if (r->len_bytes[i])
+			list[(*n)++] = r->flow_ps[i] ? r->flow_ps[i] : WEFT_NEVER;
 	}
 	if (list)
 		qsort(list, *n, sizeof(*list), by_value);
@@ -48,8 +59,7 @@ uint64_t weft_play_quantile(
 	const struct weft_play_result *r, const char *group, uint64_t num, uint64_t den)
 {
 	uint32_t n;
-	uint64_t *list = sorted(r, group, &n), rank = (n * num + den - 1) / den;
-	uint64_t ps = list && n ? list[rank ? rank - 1 : 0] : 0;
+	uint64_t *list = sorted(r, group, &n), ps = list ? rank_of(list, n, num, den) : 0;
 
 	free(list);
 	return ps;
@@ -66,12 +76,16 @@ const struct weft_play_column *weft_play_column(const struct weft_play_result *r
 
 /* ---- flows ---- */
 
+/* As claims have it: what has not ended is longer than anything; 0: there is nothing. */
+static double time_of(uint64_t ps)
+{
+	return ps == WEFT_NEVER ? INFINITY : ps ? (double)ps : NAN;
+}
+
 static double quantile(
 	const struct weft_play_result *r, const struct claim *c, uint64_t num, uint64_t den)
 {
-	uint64_t ps = weft_play_quantile(r, c->group, num, den);
-
-	return ps ? (double)ps : NAN;
+	return time_of(weft_play_quantile(r, c->group, num, den));
 }
 
 static double fct_min(const struct weft_play_result *r, const struct claim *c)
@@ -106,7 +120,7 @@ static double fct_mean(const struct weft_play_result *r, const struct claim *c)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		sum += (double)list[i];
+		sum += time_of(list[i]);
 	free(list);
 	return n ? sum / n : NAN;
 }
@@ -119,17 +133,113 @@ static double fct_spread(const struct weft_play_result *r, const struct claim *c
 
 static double flows(const struct weft_play_result *r, const struct claim *c)
 {
-	const struct weft_play_group *group = group_find(r, c->group);
+	struct span span = span_of(r, c->group);
+	double n = 0;
 
-	return group ? group->n : r->n_flows;
+	for (uint32_t i = span.first; i < span.end; i++)
+		n += r->len_bytes[i] != 0;
+	return n;
 }
 
 static double completed(const struct weft_play_result *r, const struct claim *c)
 {
-	uint32_t n;
+	struct span span = span_of(r, c->group);
+	double n = 0;
 
-	free(sorted(r, c->group, &n));
+	for (uint32_t i = span.first; i < span.end; i++)
+		n += r->flow_ps[i] != 0;
 	return n;
+}
+
+static int by_ratio(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Of each flow: how much longer than alone in the fabric. */
+static double slowdown(
+	const struct weft_play_result *r, const struct claim *c, uint64_t num, uint64_t den)
+{
+	struct span span = span_of(r, c->group);
+	double *list = calloc(span.end - span.first + 1, sizeof(*list)), ratio = NAN;
+	uint64_t n = 0, rank;
+
+	for (uint32_t i = span.first; i < span.end && list; i++) {
+		if (r->alone_ps[i])
+			list[n++] = r->flow_ps[i] ? (double)r->flow_ps[i] / (double)r->alone_ps[i]
+						  : INFINITY;
+	}
+	rank = (n * num + den - 1) / den;
+	if (n) {
+		qsort(list, n, sizeof(*list), by_ratio);
+		ratio = list[rank - 1];
+	}
+	free(list);
+	return ratio;
+}
+
+static double slowdown_p50(const struct weft_play_result *r, const struct claim *c)
+{
+	return slowdown(r, c, 1, 2);
+}
+
+static double slowdown_p99(const struct weft_play_result *r, const struct claim *c)
+{
+	return slowdown(r, c, 99, 100);
+}
+
+static double slowdown_max(const struct weft_play_result *r, const struct claim *c)
+{
+	return slowdown(r, c, 1, 1);
+}
+
+/* ---- jobs ---- */
+
+static double jct(const struct weft_play_result *r, const struct claim *c)
+{
+	const struct weft_play_group *group = group_find(r, c->group);
+
+	return time_of(group ? group->took_ps : r->took_ps);
+}
+
+static double steps(const struct weft_play_result *r, const struct claim *c)
+{
+	const struct weft_play_group *group = group_find(r, c->group);
+	uint32_t n = 0;
+
+	while (group && group->steps_ps && n < group->n_steps && group->steps_ps[n] != WEFT_NEVER)
+		n++;
+	return group ? (double)n : NAN;
+}
+
+static double step(
+	const struct weft_play_result *r, const struct claim *c, uint64_t num, uint64_t den)
+{
+	const struct weft_play_group *group = group_find(r, c->group);
+
+	return group ? time_of(weft_play_step_quantile(group, num, den)) : NAN;
+}
+
+static double step_p50(const struct weft_play_result *r, const struct claim *c)
+{
+	return step(r, c, 1, 2);
+}
+
+static double step_p99(const struct weft_play_result *r, const struct claim *c)
+{
+	return step(r, c, 99, 100);
+}
+
+static double step_p999(const struct weft_play_result *r, const struct claim *c)
+{
+	return step(r, c, 999, 1000);
+}
+
+static double step_max(const struct weft_play_result *r, const struct claim *c)
+{
+	return step(r, c, 1, 1);
 }
 
 static double failed(const struct weft_play_result *r, const struct claim *c)
@@ -250,8 +360,11 @@ static double timeouts(const struct weft_play_result *r, const struct claim *c)
 
 static double lost_per_flow(const struct weft_play_result *r, const struct claim *c)
 {
+	struct claim all = { 0 };
+	double n = flows(r, &all);
+
 	(void)c;
-	return r->n_flows ? (double)r->totals.lost / r->n_flows : NAN;
+	return n > 0 ? (double)r->totals.lost / n : NAN;
 }
 
 static double repeated_share(const struct weft_play_result *r, const struct claim *c)
@@ -277,15 +390,35 @@ static double queue_down(const struct weft_play_result *r, const struct claim *c
 	return fold(r, c, "queue down", FOLD_MAX);
 }
 
+/* The longest of them.  NaN: nothing can be said of any event, and so not that all is well. */
+static double longest(double so_far, uint64_t ps)
+{
+	double this = ps == WEFT_NEVER ? INFINITY : (double)ps;
+
+	return isnan(so_far) ? this : WEFT_MAX(so_far, this);
+}
+
 static double recovery_max(const struct weft_play_result *r, const struct claim *c)
 {
-	double most = r->n_recoveries ? 0 : NAN;
+	double most = NAN;
 
 	(void)c;
-	for (uint32_t i = 0; i < r->n_recoveries; i++)
-		most = r->recoveries[i].ps == WEFT_NEVER
-			       ? INFINITY
-			       : WEFT_MAX(most, (double)r->recoveries[i].ps);
+	for (uint32_t i = 0; i < r->n_recoveries; i++) {
+		if (!r->recoveries[i].why)
+			most = longest(most, r->recoveries[i].felt_ps);
+	}
+	return most;
+}
+
+static double whole_max(const struct weft_play_result *r, const struct claim *c)
+{
+	double most = NAN;
+
+	(void)c;
+	for (uint32_t i = 0; i < r->n_recoveries; i++) {
+		if (!r->recoveries[i].why && r->recoveries[i].whole_of_ps)
+			most = longest(most, r->recoveries[i].whole_ps);
+	}
 	return most;
 }
 
@@ -303,6 +436,17 @@ static const struct measure measures[] = {
 	{ "fct_p999", MEASURE_TIME, false, fct_p999, "" },
 	{ "fct_max", MEASURE_TIME, false, fct_max, "" },
 	{ "fct_spread", MEASURE_RATIO, false, fct_spread, "slowest over fastest" },
+	{ "slowdown_p50", MEASURE_RATIO, false, slowdown_p50,
+		"of flows: over what alone they take" },
+	{ "slowdown_p99", MEASURE_RATIO, false, slowdown_p99, "" },
+	{ "slowdown_max", MEASURE_RATIO, false, slowdown_max, "" },
+	{ "jct", MEASURE_TIME, false, jct, "of a load: from its start to its last flow's end" },
+	{ "steps", MEASURE_COUNT, false, steps, "of a job: those that are over" },
+	{ "step_p50", MEASURE_TIME, false, step_p50,
+		"of a job: from one step's end to the next's" },
+	{ "step_p99", MEASURE_TIME, false, step_p99, "" },
+	{ "step_p999", MEASURE_TIME, false, step_p999, "" },
+	{ "step_max", MEASURE_TIME, false, step_max, "" },
 	{ "goodput", MEASURE_RATE, true, goodput, "payload that arrived, mean" },
 	{ "goodput_min", MEASURE_RATE, true, goodput_min, "the same, in the worst sample" },
 	{ "lost", MEASURE_COUNT, true, lost, "frames" },
@@ -320,6 +464,8 @@ static const struct measure measures[] = {
 	{ "queue_down", MEASURE_BYTES, true, queue_down, "the longest at a port to a host" },
 	{ "recovery_max", MEASURE_TIME, false, recovery_max,
 		"after an event until goodput is back or has settled" },
+	{ "whole_max", MEASURE_TIME, false, whole_max,
+		"after an event's end until goodput is what it was before" },
 };
 
 const struct measure *measure_find(const char *word, char hint[96])
@@ -334,6 +480,19 @@ const struct measure *measure_find(const char *word, char hint[96])
 	(void)snprintf(hint, 96, "no measure '%.32s'%s%s%s", word, meant ? ", did you mean '" : "",
 		meant ? meant : ": docs/scenarios.md lists them", meant ? "'?" : "");
 	return NULL;
+}
+
+enum measure_ideal measure_ideal(const struct measure *measure)
+{
+	if (measure->of == end || measure->of == jct)
+		return IDEAL_WHOLE;
+	return strncmp(measure->word, "fct_", 4) || measure->unit != MEASURE_TIME ? IDEAL_NONE
+										  : IDEAL_FLOW;
+}
+
+bool measure_is_of_job(const struct measure *measure)
+{
+	return measure->of == jct || !strncmp(measure->word, "step", 4);
 }
 
 /* A lab's switches say how long a queue was at most since they began, and not when. */

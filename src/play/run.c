@@ -126,8 +126,7 @@ static bool run(struct job *job, char *error, size_t error_bytes)
 	struct sampler s;
 
 	rows = job->options->rows_max ? WEFT_MAX(job->options->rows_max, 8u) : rows;
-	if (!sample_open(&s, r, job->sim, job->script.flows, first_step_ps(job, rows), rows,
-		    job->play->sample_ps)) {
+	if (!sample_open(&s, r, job->sim, first_step_ps(job, rows), rows, job->play->sample_ps)) {
 		sample_close(&s);
 		(void)snprintf(error, error_bytes, "%s: out of memory", job->play->head.file);
 		return false;
@@ -160,10 +159,14 @@ static void read_out(struct job *job)
 	weft_sim_counters(job->sim, &r->counters);
 	weft_sim_gather(job->sim);
 	for (uint32_t i = 0; i < r->n_flows; i++) {
+		struct weft_sim_times times;
+
+		weft_sim_flow_times(job->sim, i, &times);
+		r->end_ps[i] = times.done_ps;
 		/* Steps of computing are no flows to those who ask how long flows took. */
 		r->flow_ps[i] = r->len_bytes[i] ? weft_sim_flow_ps(job->sim, i) : 0;
 	}
-	weft_play_recoveries_find(r);
+	weft_play_conclude(r, &job->script);
 }
 
 struct weft_play_result *weft_play_run(const struct weft_play *play,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum {
+	GROUPS_FIRST = 11, /* column */
 	GROUPS_MAX = 8,
 	EVS_MAX = 32,
 	COLUMNS_MAX = 32 + GROUPS_MAX + 8 * WEFT_TOPO_PLANES_MAX + EVS_MAX,
@@ -100,41 +101,21 @@ static bool name_paths(struct sampler *s)
 	return true;
 }
 
-/* Who receives what a load sends. */
-static bool find_receivers(struct sampler *s)
-{
-	const struct weft_play_result *r = s->result;
-
-	s->has = calloc(GROUPS_MAX, sizeof(*s->has));
-	for (uint32_t g = 0; g < r->n_groups && r->n_groups <= GROUPS_MAX && s->has; g++) {
-		const struct weft_play_group *group = &r->groups[g];
-
-		s->has[g] = calloc(r->hosts, 1);
-		if (!s->has[g])
-			return false;
-		for (uint32_t i = group->first; i < group->first + group->n; i++)
-			s->has[g][s->flows[i].dst] |= s->flows[i].len_bytes != 0;
-	}
-	return s->has;
-}
-
 bool sample_open(struct sampler *s, struct weft_play_result *result, const struct weft_sim *sim,
-	const struct weft_sim_flow flows[], uint64_t step_ps, uint32_t rows_max, bool is_fixed)
+	uint64_t step_ps, uint32_t rows_max, bool is_fixed)
 {
 	*s = (struct sampler){ .result = result,
 		.sim = sim,
-		.flows = flows,
 		.rows_max = rows_max,
 		.room = rows_max + 2,
 		.step_ps = step_ps,
 		.next_ps = step_ps,
-		.is_fixed = is_fixed,
-		.is_small = result->hosts <= 16384 };
+		.is_fixed = is_fixed };
 	result->columns = calloc(COLUMNS_MAX, sizeof(*result->columns));
 	result->at_ps = calloc(s->room, sizeof(*result->at_ps));
 	s->last = calloc(COLUMNS_MAX, sizeof(*s->last));
-	return result->columns && result->at_ps && s->last && find_receivers(s) &&
-	       name_columns(s) && name_states(s) && name_paths(s);
+	return result->columns && result->at_ps && s->last && name_columns(s) && name_states(s) &&
+	       name_paths(s);
 }
 
 /* ---- one look ---- */
@@ -152,17 +133,15 @@ static double sum_queues(const struct sampler *s, uint32_t plane, double longest
 	return waiting;
 }
 
-/* What a host gets of other loads counts as well: see docs/scenarios.md. */
-static double group_bytes(const struct sampler *s, uint32_t group)
+/* What has come of each load, which is a job.  Shares may be off by a byte, and never shrink. */
+static void look_at_groups(const struct sampler *s, double now[])
 {
-	uint64_t bytes = 0;
+	const struct weft_play_result *r = s->result;
+	uint64_t bytes[GROUPS_MAX];
 
-	for (uint32_t host = 0; host < s->result->hosts; host++) {
-		if (s->has[group][host])
-			bytes += weft_sim_host_counters(s->sim, host)->rx_data_bytes;
-	}
-	weft_sim_sum(s->sim, &bytes, 1);
-	return (double)bytes;
+	weft_sim_jobs(s->sim, bytes, r->n_groups);
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		now[g] = WEFT_MAX((double)bytes[g], s->last[GROUPS_FIRST + g]);
 }
 
 /* Fills now[] in the order of name_columns(), name_states() and name_paths(). */
@@ -173,12 +152,14 @@ static uint32_t look(const struct sampler *s, double now[])
 	struct weft_sim_totals totals;
 	struct weft_counters sum;
 	struct weft_path_info info;
-	uint32_t n = 11;
+	uint32_t n = GROUPS_FIRST;
 
 	weft_sim_totals(s->sim, &totals);
 	weft_sim_counters(s->sim, &sum);
-	for (uint32_t g = 0; g < r->n_groups && r->n_groups <= GROUPS_MAX; g++)
-		now[n++] = group_bytes(s, g);
+	if (r->n_groups <= GROUPS_MAX) {
+		look_at_groups(s, now + n);
+		n += r->n_groups;
+	}
 	for (uint32_t p = 0; p < r->planes; p++) {
 		struct weft_sim_plane plane;
 
@@ -254,103 +235,6 @@ void sample_take(struct sampler *s, uint64_t now_ps)
 
 void sample_close(struct sampler *s)
 {
-	for (unsigned g = 0; g < GROUPS_MAX && s->has; g++)
-		free(s->has[g]);
-	free(s->has);
 	free(s->last);
-	s->has = NULL;
 	s->last = NULL;
-}
-
-/* ---- recovery ---- */
-
-/* Bytes per second over [from, to), by rows; 0 where there is none. */
-static double mean_rate(const struct weft_play_result *r, uint64_t from_ps, uint64_t to_ps)
-{
-	const double *bytes = weft_play_column(r, "goodput")->values;
-	double sum = 0, ps = 0;
-
-	for (uint32_t i = 0; i < r->rows; i++) {
-		uint64_t begin_ps = i ? r->at_ps[i - 1] : 0;
-
-		if (begin_ps < from_ps || r->at_ps[i] > to_ps)
-			continue;
-		sum += bytes[i];
-		ps += (double)(r->at_ps[i] - begin_ps);
-	}
-	return ps > 0 ? sum * 1e12 / ps : 0;
-}
-
-/* Until a tenth of the flows are done: goodput falls as they end, which no fault has done. */
-static uint64_t steady_end_ps(const struct weft_play_result *r)
-{
-	const double *done = weft_play_column(r, "flows done")->values;
-	uint32_t row = 0;
-
-	while (row + 1 < r->rows && done[row + 1] * 10 <= r->n_flows)
-		row++;
-	return r->at_ps[row];
-}
-
-/*
- * From the event until goodput, once it has fallen, is again 95 % of what it was before, or of what
- * it settles at if that is less: its mean over the second half of the event, as long as something
- * comes through then, or else of the time to the next event.  Nothing to say where too few rows are
- * left.
- */
-static bool recover(
-	const struct weft_play_result *r, uint32_t event, struct weft_play_recovery *out)
-{
-	uint64_t begin_ps = r->events[event].begin_ps, end_ps = steady_end_ps(r);
-	uint64_t over_ps = r->events[event].end_ps;
-	const double *bytes = weft_play_column(r, "goodput")->values;
-
-	for (uint32_t i = 0; i < r->n_events; i++) {
-		if (r->events[i].begin_ps > begin_ps)
-			end_ps = WEFT_MIN(end_ps, r->events[i].begin_ps);
-	}
-	if (begin_ps >= end_ps)
-		return false;
-	uint64_t span_ps = end_ps - begin_ps;
-	double before = mean_rate(r, begin_ps > span_ps ? begin_ps - span_ps : 0, begin_ps);
-	double settled = mean_rate(r, begin_ps + span_ps / 2, end_ps);
-
-	if (over_ps < end_ps) {
-		double during = mean_rate(r, begin_ps + (over_ps - begin_ps) / 2, over_ps);
-
-		settled = during > before / 4 ? during : settled;
-	}
-	double level = 0.95 * WEFT_MIN(before, settled);
-	bool is_low = false, fell = false;
-
-	if (!(level > 0))
-		return false;
-	*out = (struct weft_play_recovery){ .event = event, .lowest = before, .before = before };
-	for (uint32_t i = 1; i < r->rows; i++) {
-		uint64_t span = r->at_ps[i] - r->at_ps[i - 1];
-		double rate = bytes[i] * 1e12 / (double)span;
-
-		if (r->at_ps[i] <= begin_ps || r->at_ps[i] > end_ps)
-			continue;
-		out->lowest = WEFT_MIN(out->lowest, rate);
-		if (rate < level) {
-			fell = true;
-			is_low = true;
-		} else if (is_low) {
-			is_low = false;
-			out->ps = out->ps ? out->ps : r->at_ps[i - 1] - begin_ps;
-		}
-	}
-	if (fell && !out->ps)
-		out->ps = WEFT_NEVER;
-	return true;
-}
-
-void weft_play_recoveries_find(struct weft_play_result *r)
-{
-	if (r->rows < 4 || !r->n_events)
-		return;
-	r->recoveries = calloc(r->n_events, sizeof(*r->recoveries));
-	for (uint32_t i = 0; i < r->n_events && r->recoveries; i++)
-		r->n_recoveries += recover(r, i, &r->recoveries[r->n_recoveries]);
 }

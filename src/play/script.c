@@ -46,6 +46,7 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 			group->ideal_ps -= WEFT_MIN(group->ideal_ps, load->spec.start_ps);
 		(void)snprintf(group->name, sizeof(group->name), "%s", load->name);
 		group->line_bps = traffic_line_bps(play->topo, all->flows + group->first, group->n);
+		group->is_together = traffic_is_together(all, group->first);
 	}
 	if (good && *groups) {
 		name_apart(*groups, play->head.n_loads);
@@ -163,18 +164,25 @@ struct weft_play_result *weft_play_result_new(const struct weft_play *play,
 	r->threads = 1;
 	r->n_flows = n;
 	r->flow_ps = calloc(n, sizeof(*r->flow_ps));
+	r->end_ps = calloc(n, sizeof(*r->end_ps));
+	r->alone_ps = calloc(n, sizeof(*r->alone_ps));
 	r->start_ps = calloc(n, sizeof(*r->start_ps));
 	r->len_bytes = calloc(n, sizeof(*r->len_bytes));
 	r->groups = calloc(script->n_groups, sizeof(*r->groups));
 	r->events = calloc(script->faults.n_events + 1, sizeof(*r->events));
-	if (!r->flow_ps || !r->start_ps || !r->len_bytes || !r->groups || !r->events ||
-		(columns && !make_columns(r, columns, rows_max))) {
+	if (!r->flow_ps || !r->end_ps || !r->alone_ps || !r->start_ps || !r->len_bytes ||
+		!r->groups || !r->events || (columns && !make_columns(r, columns, rows_max))) {
 		weft_play_result_free(r);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		r->start_ps[i] = script->flows[i].start_ps;
-		r->len_bytes[i] = script->flows[i].len_bytes;
+		const struct weft_sim_flow *f = &script->flows[i];
+		uint64_t arrived_ps;
+
+		r->start_ps[i] = f->start_ps;
+		r->len_bytes[i] = f->len_bytes;
+		if (f->len_bytes && f->repeats <= 1)
+			r->alone_ps[i] = weft_sim_alone_ps(play->topo, f, &arrived_ps);
 	}
 	r->n_groups = script->n_groups;
 	memcpy(r->groups, script->groups, r->n_groups * sizeof(*r->groups));
@@ -191,9 +199,13 @@ void weft_play_result_free(struct weft_play_result *result)
 		return;
 	for (uint32_t i = 0; i < result->n_columns; i++)
 		free(result->columns[i].values);
+	for (uint32_t i = 0; i < result->n_groups && result->groups; i++)
+		free(result->groups[i].steps_ps);
 	free(result->columns);
 	free(result->at_ps);
 	free(result->flow_ps);
+	free(result->end_ps);
+	free(result->alone_ps);
 	free(result->start_ps);
 	free(result->len_bytes);
 	free(result->groups);

@@ -79,43 +79,58 @@ static void tile(FILE *out, const char *what, const char *value)
 	(void)fputs("</span></div>\n", out);
 }
 
-/* A time of recovery as people read it; in "us" where the column does not say so. */
-static const char *recovery_text(uint64_t ps, const char *unit, char *text, size_t bytes)
+/* A time of recovery as people read it, or for how long it was looked for in vain. */
+static const char *recovery_text(
+	uint64_t ps, uint64_t of_ps, const char *unit, char *text, size_t bytes)
 {
 	if (ps == WEFT_NEVER)
-		return "never";
-	if (!ps)
-		return "at once";
-	(void)snprintf(text, bytes, "%.1f%s", (double)ps / 1e6, unit);
+		(void)snprintf(text, bytes, "over %.1f%s", (double)of_ps / 1e6, unit);
+	else if (!ps)
+		return of_ps ? "at once" : "\xe2\x80\x93";
+	else
+		(void)snprintf(text, bytes, "%.1f%s", (double)ps / 1e6, unit);
 	return text;
 }
 
 static void put_longest(FILE *out, const struct weft_play_result *r)
 {
-	uint64_t longest_ps = 0;
+	const struct weft_play_recovery *felt = NULL, *whole = NULL;
 	char text[64];
 
-	for (uint32_t i = 0; i < r->n_recoveries; i++)
-		longest_ps = WEFT_MAX(longest_ps, r->recoveries[i].ps);
-	if (!r->n_recoveries)
-		return;
-	tile(out, "longest recovery", recovery_text(longest_ps, " us", text, sizeof(text)));
+	for (uint32_t i = 0; i < r->n_recoveries; i++) {
+		const struct weft_play_recovery *v = &r->recoveries[i];
+
+		if (v->why)
+			continue;
+		if (!felt || v->felt_ps > felt->felt_ps)
+			felt = v;
+		if (v->whole_of_ps && (!whole || v->whole_ps > whole->whole_ps))
+			whole = v;
+	}
+	if (felt)
+		tile(out, "a fault was felt for",
+			recovery_text(felt->felt_ps, felt->felt_of_ps, " us", text, sizeof(text)));
+	if (whole)
+		tile(out, "whole after its end",
+			recovery_text(
+				whole->whole_ps, whole->whole_of_ps, " us", text, sizeof(text)));
 }
 
 static void put_tiles(FILE *out, const struct weft_play_result *r)
 {
-	double last = (double)weft_play_quantile(r, NULL, 1, 1);
+	uint64_t last_ps = weft_play_quantile(r, NULL, 1, 1);
 	char text[64];
 
 	(void)fputs("<div class=\"tiles\">\n", out);
-	(void)snprintf(
-		text, sizeof(text), "%" PRIu32 " of %" PRIu32, r->totals.flows_done, r->n_flows);
+	(void)snprintf(text, sizeof(text), "%" PRIu32 " of %" PRIu32, r->n_done, r->n_messages);
 	tile(out, "flows done", text);
-	if (last > 0) {
-		(void)snprintf(text, sizeof(text), "%.1f us", last / 1e6);
+	if (r->n_done == r->n_messages && last_ps) {
+		(void)snprintf(text, sizeof(text), "%.1f us", (double)last_ps / 1e6);
 		tile(out, "slowest flow", text);
-		(void)snprintf(
-			text, sizeof(text), "%.3f", r->ideal_ps ? last / (double)r->ideal_ps : 0);
+	}
+	if (r->took_ps != WEFT_NEVER) {
+		(void)snprintf(text, sizeof(text), "%.3f",
+			r->ideal_ps ? (double)r->took_ps / (double)r->ideal_ps : 0);
 		tile(out, "times the ideal", text);
 	} else if (r->totals.now_ps) {
 		double bps = (double)r->counters.rx_data_bytes * 8e12 / (double)r->totals.now_ps;
@@ -158,68 +173,125 @@ static void put_claims(FILE *out, const struct weft_play *play, const struct wef
 	(void)fputs("</table>\n", out);
 }
 
-/* 0: there is none, as of flows that have not ended. */
-static void put_figure(FILE *out, int digits, double value)
+static const struct {
+	const char *name;
+	uint64_t num, den;
+} ranks[] = { { "fastest", 0, 1 }, { "P50", 1, 2 }, { "P99", 99, 100 }, { "P99.9", 999, 1000 },
+	{ "slowest", 1, 1 } };
+
+static void put_rank_heads(FILE *out)
 {
-	if (value > 0)
-		(void)fprintf(out, "<td class=\"n\">%.*f", digits, value);
+	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
+		(void)fprintf(out, "<th class=\"n\">%s", ranks[i].name);
+}
+
+/* Microseconds; what has not ended, and what there is none of, is said. */
+static void put_us(FILE *out, uint64_t ps)
+{
+	if (ps && ps != WEFT_NEVER)
+		(void)fprintf(out, "<td class=\"n\">%.2f", (double)ps / 1e6);
 	else
-		(void)fputs("<td class=\"n\">\xe2\x80\x93", out);
+		(void)fprintf(out, "<td class=\"n\">%s", ps ? "not done" : "\xe2\x80\x93");
 }
 
 static void put_loads(FILE *out, const struct weft_play_result *r)
 {
-	static const struct {
-		uint64_t num, den;
-	} ranks[] = { { 0, 1 }, { 1, 2 }, { 99, 100 }, { 999, 1000 }, { 1, 1 } };
-
-	(void)fputs(
-		"<h2>Flow times, us</h2><table><tr><th>load<th class=\"n\">flows<th class=\"n\">"
-		"fastest<th class=\"n\">P50<th class=\"n\">P99<th class=\"n\">P99.9<th "
-		"class=\"n\">slowest<th class=\"n\">ideal<th class=\"n\">x ideal</tr>\n",
+	(void)fputs("<h2>Flow times, us</h2><table><tr><th>load<th class=\"n\">flows<th "
+		    "class=\"n\">done",
 		out);
+	put_rank_heads(out);
+	(void)fputs("<th class=\"n\">all<th class=\"n\">ideal<th class=\"n\">x ideal</tr>\n", out);
 	for (uint32_t g = 0; g < r->n_groups; g++) {
 		const struct weft_play_group *group = &r->groups[g];
-		double last = (double)weft_play_quantile(r, group->name, 1, 1);
 
 		(void)fputs("<tr><td>", out);
 		put_text(out, group->name);
-		(void)fprintf(out, "<td class=\"n\">%" PRIu32, group->n);
+		(void)fprintf(out, "<td class=\"n\">%" PRIu32 "<td class=\"n\">%" PRIu32,
+			group->n_flows, group->n_done);
 		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-			put_figure(out, 2,
-				(double)weft_play_quantile(
-					r, group->name, ranks[i].num, ranks[i].den) /
-					1e6);
-		put_figure(out, 2, (double)group->ideal_ps / 1e6);
-		put_figure(out, 3, group->ideal_ps ? last / (double)group->ideal_ps : 0);
+			put_us(out, weft_play_quantile(r, group->name, ranks[i].num, ranks[i].den));
+		put_us(out, group->took_ps);
+		put_us(out, group->ideal_ps);
+		if (group->took_ps != WEFT_NEVER && group->ideal_ps)
+			(void)fprintf(out, "<td class=\"n\">%.3f</tr>\n",
+				(double)group->took_ps / (double)group->ideal_ps);
+		else
+			(void)fputs("<td class=\"n\">\xe2\x80\x93</tr>\n", out);
+	}
+	(void)fputs(
+		"</table><p class=\"dim\">All: from the load\xe2\x80\x99s start to the end of its "
+		"last flow, which is what the ideal is of. A flow that is not done counts as "
+		"the slowest.</p>\n",
+		out);
+}
+
+/* What a person who trains waits for. */
+static void put_steps(FILE *out, const struct weft_play_result *r)
+{
+	uint32_t jobs = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct weft_play_group *group = &r->groups[g];
+
+		if (group->n_steps < 2)
+			continue;
+		if (!jobs++) {
+			(void)fputs(
+				"<h2>Steps, us</h2><table><tr><th>job<th class=\"n\">steps", out);
+			put_rank_heads(out);
+			(void)fputs("</tr>\n", out);
+		}
+		(void)fputs("<tr><td>", out);
+		put_text(out, group->name);
+		(void)fprintf(out, "<td class=\"n\">%" PRIu32, group->n_steps);
+		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
+			put_us(out, weft_play_step_quantile(group, ranks[i].num, ranks[i].den));
 		(void)fputs("</tr>\n", out);
 	}
-	(void)fputs("</table>\n", out);
+	if (jobs)
+		(void)fputs("</table>\n", out);
 }
 
 static void put_events(FILE *out, const struct weft_play_result *r)
 {
 	char text[64];
 
+	if (r->n_missed)
+		(void)fprintf(out,
+			"<p class=\"dim\">%" PRIu32
+			" fault%s would have come after the run was over.</p>\n",
+			r->n_missed, r->n_missed == 1 ? "" : "s");
 	if (!r->n_recoveries)
 		return;
 	(void)fputs(
 		"<h2>What broke</h2><table><tr><th>what<th class=\"n\">at us<th class=\"n\">before "
-		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">recovered after us</tr>\n",
+		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">felt for us<th class=\"n\">whole "
+		"after "
+		"us</tr>\n",
 		out);
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
 		const struct weft_play_recovery *v = &r->recoveries[i];
 
 		(void)fputs("<tr><td>", out);
 		put_text(out, r->events[v->event].text);
-		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f<td class=\"n\">%.1f",
-			(double)r->events[v->event].begin_ps / 1e6, v->before * 8 / 1e9,
+		(void)fprintf(
+			out, "<td class=\"n\">%.1f", (double)r->events[v->event].begin_ps / 1e6);
+		if (v->why) {
+			(void)fprintf(out, "<td class=\"dim\" colspan=\"4\">%s</tr>\n", v->why);
+			continue;
+		}
+		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f", v->before * 8 / 1e9,
 			v->lowest * 8 / 1e9);
+		(void)fprintf(out, "<td class=\"n\">%s",
+			recovery_text(v->felt_ps, v->felt_of_ps, "", text, sizeof(text)));
 		(void)fprintf(out, "<td class=\"n\">%s</tr>\n",
-			recovery_text(v->ps, "", text, sizeof(text)));
+			recovery_text(v->whole_ps, v->whole_of_ps, "", text, sizeof(text)));
 	}
-	(void)fputs("</table><p class=\"dim\">Recovered: goodput is again 95 % of what it was, or "
-		    "of what it settles at while the fault lasts.</p>\n",
+	(void)fputs(
+		"</table><p class=\"dim\">Felt: until goodput is 95 % of what it was, or of what "
+		"it settles at while the fault lasts. Whole: from the fault\xe2\x80\x99s end "
+		"until goodput is 95 % of what it was before it. Over: not within the time "
+		"that could be looked at.</p>\n",
 		out);
 }
 
@@ -240,6 +312,7 @@ static bool put_run(FILE *out, const struct weft_play *play, const struct weft_p
 	(void)fputs("</div>\n", out);
 	put_events(out, r);
 	put_loads(out, r);
+	put_steps(out, r);
 	if (r->slower > 0)
 		(void)fprintf(out,
 			"<p class=\"dim\">live on a lab, time %.0f times slower; the machine stood "

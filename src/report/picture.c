@@ -73,6 +73,8 @@ static void set_time(struct plot *p, const struct canvas *c)
 	for (uint32_t i = 0; i < r->n_events && p->n_bands < BANDS_MAX; i++) {
 		const struct weft_play_event *e = &r->events[i];
 
+		if (e->begin_ps >= r->at_ps[r->rows - 1]) /* it did not happen */
+			continue;
 		p->bands[p->n_bands++] = (struct band){ .begin = (double)e->begin_ps / c->unit_ps,
 			.end = e->end_ps == WEFT_NEVER ? p->x_max : (double)e->end_ps / c->unit_ps,
 			.text = e->text };
@@ -252,7 +254,7 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 	const struct weft_play_result *r = c->result;
 
 	p->title = "flows done within";
-	p->x_name = "times the ideal of their load";
+	p->x_name = "times the ideal of their load; of jobs, times what a flow takes alone";
 	p->y_name = "share of flows";
 	p->x_min = 1;
 	p->x_max = 1;
@@ -265,9 +267,12 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 
 		for (uint32_t i = 0; x && y && i < group->n; i++) {
 			all += r->len_bytes[group->first + i] != 0;
-			if (r->flow_ps[group->first + i] && group->ideal_ps)
-				x[n++] = (double)r->flow_ps[group->first + i] /
-					 (double)group->ideal_ps;
+			uint64_t ps = r->flow_ps[group->first + i];
+			uint64_t least_ps = group->is_together ? group->ideal_ps
+							       : r->alone_ps[group->first + i];
+
+			if (ps && least_ps)
+				x[n++] = (double)ps / (double)least_ps;
 		}
 		if (!n)
 			continue;

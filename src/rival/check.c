@@ -59,6 +59,12 @@ void weft_rival_check(const struct weft_rival *r)
 	check_lists(r);
 }
 
+uint64_t weft_rival_received_bytes(const struct weft_rival *r, uint32_t number)
+{
+	WEFT_ASSERT(number < r->config.receives);
+	return r->receives[number].came_bytes;
+}
+
 void weft_rival_look(
 	const struct weft_rival *r, uint32_t number, uint32_t qp, struct weft_rival_sender *out)
 {

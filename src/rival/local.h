@@ -100,6 +100,7 @@ struct conn {
 	uint32_t oldest, posted; /* messages, counted for ever */
 	uint32_t first_queued, last_queued;
 	uint32_t turn; /* queue pair that a short message goes to */
+	uint64_t came_bytes;
 };
 
 struct queued { /* a message that waits for its turn */

@@ -21,6 +21,7 @@ static void place(struct weft_rival *r, const struct receiver *v, const struct w
 
 	r->counters.rx_data_pkts++;
 	r->counters.rx_data_bytes += pkt->w.len_bytes;
+	r->receives[v->conn].came_bytes += pkt->w.len_bytes;
 	*got += pkt->w.len_bytes;
 	if (*got < pkt->w.msg_bytes)
 		return;

@@ -101,6 +101,69 @@ const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, u
 	return sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
 }
 
+/* What has come to one end: of a host's ends these are to each other as payloads are. */
+static uint64_t came(const struct weft_sim *sim, uint32_t host, uint32_t end)
+{
+	const struct flow_end *e = &sim->wiring.flow_ends[end];
+	struct weft_qp_info info;
+
+	if (sim->guests)
+		return weft_rival_received_bytes(sim->guests[host].rival, e->set);
+	struct weft_qp *qp = e->qpn ? weft_qp_find(sim->hosts[host].ep, e->qpn) : NULL;
+
+	if (!qp)
+		return 0;
+	weft_qp_info(qp, &info);
+	return info.rx_nominal_bytes;
+}
+
+/* Shares out what a host has got. */
+static void share_host(const struct weft_sim *sim, uint32_t host, uint64_t bytes[], uint32_t n_jobs)
+{
+	const struct wiring *w = &sim->wiring;
+	uint64_t payload = weft_sim_host_counters(sim, host)->rx_data_bytes;
+	double all = 0;
+
+	for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++)
+		all += w->ends[i] & 1 ? (double)came(sim, host, w->ends[i]) : 0;
+	for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1] && all > 0; i++) {
+		uint32_t end = w->ends[i], job = w->conns[end >> 1].job;
+
+		if (end & 1 && job < n_jobs)
+			bytes[job] +=
+				(uint64_t)((double)came(sim, host, end) * (double)payload / all);
+	}
+}
+
+void weft_sim_jobs(const struct weft_sim *sim, uint64_t bytes[], uint32_t n_jobs)
+{
+	const struct wiring *w = &sim->wiring;
+
+	memset(bytes, 0, n_jobs * sizeof(*bytes));
+	for (uint32_t host = 0; host < sim->shape.hosts; host++) {
+		uint32_t first = NONE;
+		bool is_one = true;
+
+		if (!owns_host(sim, host))
+			continue;
+		for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++) {
+			uint32_t job = w->conns[w->ends[i] >> 1].job;
+
+			if (!(w->ends[i] & 1))
+				continue;
+			first = first == NONE ? job : first;
+			is_one &= job == first;
+		}
+		if (first == NONE)
+			continue;
+		if (!is_one)
+			share_host(sim, host, bytes, n_jobs);
+		else if (first < n_jobs)
+			bytes[first] += weft_sim_host_counters(sim, host)->rx_data_bytes;
+	}
+	weft_sim_sum(sim, bytes, n_jobs);
+}
+
 struct sight {
 	bool is_there;
 	struct weft_path_info info;

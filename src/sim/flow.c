@@ -128,7 +128,7 @@ static void end_one(struct lane *lane, uint32_t flow, uint64_t now_ps)
 	struct flow_state *s = &sim->flow_states[flow];
 
 	if (++s->done == flow_repeats(&sim->flows[flow]) && !s->failed) {
-		s->done_ps = now_ps - WEFT_SIM_START_PS;
+		s->done_ps = WEFT_MAX(now_ps - WEFT_SIM_START_PS, 1u); /* 0: not yet */
 		lane->flows_done++;
 	}
 	wake(sim, flow, sim->flows[flow].src, now_ps);

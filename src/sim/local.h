@@ -267,6 +267,7 @@ struct lane {
 struct conn {
 	uint32_t src, dst;
 	uint32_t first, last; /* flows that are ready and wait until it has room; NONE: none */
+	uint16_t job;
 	uint8_t depth, posted;
 	bool told; /* its receiver must have receives posted */
 };

@@ -97,9 +97,11 @@ static void group(struct wiring *w, const struct weft_sim_flow flows[], uint32_t
 			continue;
 		}
 		if (w->conn_of[i] == i) {
-			w->conns[w->n_conns] = (struct conn){
-				.src = f->src, .dst = f->dst, .first = NONE, .last = NONE
-			};
+			w->conns[w->n_conns] = (struct conn){ .src = f->src,
+				.dst = f->dst,
+				.first = NONE,
+				.last = NONE,
+				.job = f->job };
 			w->conn_of[i] = w->n_conns++;
 		} else {
 			w->conn_of[i] = w->conn_of[w->conn_of[i]];

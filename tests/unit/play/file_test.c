@@ -56,6 +56,17 @@ TEST(weft_play_open_text__names_file_line_field)
 			"s.yaml:6: expect: 'done == 16': no measure 'done'" },
 		{ STAGE_BASE STAGE_LOAD "expect:\n  - crowd.flows == 16\n",
 			"s.yaml:6: expect: 'crowd.flows == 16': no load is called 'crowd'" },
+		{ STAGE_BASE
+			"load:\n  - all-gather: {bytes: 1MB}\nexpect:\n  - fct_max <= 2 ideal\n",
+			"s.yaml:6: expect: 'fct_max <= 2 ideal': flows that do not begin together "
+			"have no ideal in common" },
+		{ STAGE_BASE "load:\n  - ring\n  - permutation: {at: 5us}\nexpect:\n"
+			     "  - fct_max <= 2 ideal\n",
+			"s.yaml:7: expect: 'fct_max <= 2 ideal': flows that do not begin" },
+		{ STAGE_BASE "load: [ring, permutation]\nexpect:\n  - jct <= 2 ideal\n",
+			"s.yaml:5: expect: 'jct <= 2 ideal': of which load? NAME.jct" },
+		{ STAGE_BASE STAGE_LOAD "expect:\n  - recovery_max <= 2 ideal\n",
+			"s.yaml:6: expect: 'recovery_max <= 2 ideal': fct, jct and end compare" },
 		{ STAGE_BASE STAGE_LOAD "expect:\n  - {digest: 12}\n",
 			"s.yaml:6: expect.digest: '12'" },
 		{ STAGE_BASE STAGE_LOAD "expect:\n  - {in: sim}\n", "s.yaml:6: expect: either" },

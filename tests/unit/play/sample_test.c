@@ -31,7 +31,11 @@ TEST(sample_take__adds_up_to_the_totals)
 		CHECK_NEAR(total(r, "p0 trimmed") + total(r, "p1 trimmed"),
 			(double)r->totals.trimmed, 0.5);
 		CHECK_NEAR(total(r, "repeated"), (double)r->counters.tx_rtx_pkts, 0.5);
-		CHECK_NEAR(total(r, "goodput.ring"), (double)r->counters.rx_data_bytes, 0.5);
+		/* By load, though the incast's receiver is one of the ring as well. */
+		CHECK_NEAR(total(r, "goodput.ring") / (16 * 100e3), 1.0, 0.02);
+		CHECK_NEAR(total(r, "goodput.incast") / (9 * 300e3), 1.0, 0.02);
+		CHECK_NEAR(total(r, "goodput.ring") + total(r, "goodput.incast"),
+			(double)r->counters.rx_data_bytes, 20);
 		CHECK(weft_play_column(r, "queue down") && weft_play_column(r, "ev p0.0"));
 		for (uint32_t i = 1; i < r->rows; i++)
 			CHECK(r->at_ps[i] > r->at_ps[i - 1]);
@@ -65,25 +69,6 @@ TEST(sample_take__tells_states_of_paths_by_plane)
 		CHECK_NEAR(usable[0], 4.0, 0.1);
 		CHECK_NEAR(usable[1], r->at_ps[row] < 100000000 ? 4.0 : 0.0, 0.1);
 	}
-	weft_play_result_free(r);
-	weft_play_close(play);
-}
-
-TEST(weft_play_recoveries_find__tells_how_long_a_fault_was_felt)
-{
-	struct weft_play *play = stage_open(STAGE_FABRIC
-		"stop: 400us\nsample: 2us\nload:\n  - flows: {from: h0, to: h9, bytes: 50MB}\n"
-		"faults:\n  - nic-down h0 at 100us for 50us\n  - port-down h0.p0 at 300us\n");
-	struct weft_play_result *r = stage_run(play, 1);
-
-	CHECK_EQ(r->n_events, 2);
-	REQUIRE(r->n_recoveries == 2);
-	/* Back at the full rate after the first, at half of it after the second. */
-	CHECK(r->recoveries[0].ps >= UINT64_C(50000000) &&
-		r->recoveries[0].ps < UINT64_C(120000000));
-	CHECK_NEAR(r->recoveries[0].lowest, 0.0, 1e6);
-	CHECK(r->recoveries[1].ps < UINT64_C(60000000));
-	CHECK(r->recoveries[1].lowest < 0.6 * r->recoveries[1].before);
 	weft_play_result_free(r);
 	weft_play_close(play);
 }

@@ -38,7 +38,6 @@ TEST(weft_play_result_new__is_a_sheet_to_be_filled_in)
 	REQUIRE(weft_play_script_open(&script, play, 1, error, sizeof(error)));
 	struct weft_play_result *r = weft_play_result_new(play, &script, 7, columns, 16);
 
-	weft_play_script_close(&script); /* the result outlives it */
 	REQUIRE(r);
 	CHECK_EQ(r->seed, 7);
 	CHECK_EQ(r->n_flows, 16);
@@ -50,9 +49,14 @@ TEST(weft_play_result_new__is_a_sheet_to_be_filled_in)
 		weft_play_column(r, "goodput")->values[i] = i == 3 || i == 4 ? 0 : 2e6;
 	}
 	r->rows = 16;
-	weft_play_recoveries_find(r);
+	r->totals.now_ps = r->at_ps[15];
+	r->flow_ps[3] = r->end_ps[3] = 5000000;
+	weft_play_conclude(r, &script);
+	weft_play_script_close(&script); /* the result outlives it */
 	REQUIRE(r->n_recoveries == 1);
-	CHECK_EQ(r->recoveries[0].ps, 2000000);
+	CHECK_EQ(r->recoveries[0].felt_ps, 2000000);
+	CHECK_EQ(r->groups[0].n_done, 1);
+	CHECK(r->groups[0].took_ps == WEFT_NEVER);
 	weft_play_judge(play, 0, r, "lab", &j);
 	CHECK_EQ(j.verdict, WEFT_PLAY_PASSED);
 	weft_play_result_free(r);

@@ -39,6 +39,39 @@ TEST(weft_sim_plane__adds_up_to_the_totals)
 	small_close(&s);
 }
 
+/* Host 0 receives from two jobs, host 2 from one; of rivals it is known to the byte. */
+static void see_jobs(enum weft_rival_kind kind, double tolerance)
+{
+	struct small s = small_make(SMALL_ONE);
+	struct weft_counters sum;
+	uint64_t bytes[3];
+
+	s.flows[s.n++] = (struct weft_sim_flow){ .src = 5, .dst = 0, .len_bytes = 400000 };
+	s.flows[s.n++] =
+		(struct weft_sim_flow){ .src = 9, .dst = 0, .len_bytes = 100000, .job = 1 };
+	s.flows[s.n++] =
+		(struct weft_sim_flow){ .src = 9, .dst = 2, .len_bytes = 300000, .job = 1 };
+	s.config.rival.kind = kind;
+	small_open(&s);
+	weft_sim_run(s.sim, UINT64_C(2000000), NULL, NULL);
+	weft_sim_jobs(s.sim, bytes, 3);
+	weft_sim_counters(s.sim, &sum);
+	CHECK(bytes[0] + bytes[1] <= sum.rx_data_bytes &&
+		bytes[0] + bytes[1] + 2 > sum.rx_data_bytes);
+	small_run(&s);
+	weft_sim_jobs(s.sim, bytes, 3);
+	CHECK_NEAR((double)bytes[0], 400e3, tolerance);
+	CHECK_NEAR((double)bytes[1], 400e3, tolerance);
+	CHECK_EQ(bytes[2], 0);
+	small_close(&s);
+}
+
+TEST(weft_sim_jobs__tells_what_has_come_of_each)
+{
+	see_jobs(WEFT_RIVAL_NONE, 400);
+	see_jobs(WEFT_RIVAL_ROCE, 1);
+}
+
 TEST(weft_sim_flow_path__shows_all_paths_of_the_sender)
 {
 	struct small s = small_make(SMALL_ONE);

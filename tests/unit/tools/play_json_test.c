@@ -40,7 +40,7 @@ TEST(play_json_write__is_one_object_per_line)
 		json_decref(object);
 	}
 	CHECK_EQ(samples, r->rows);
-	CHECK_EQ(r->n_recoveries, 1);
+	CHECK_EQ(r->n_recoveries, 2); /* one per event, with its figures or why there are none */
 	CHECK_EQ(lines, 1 + 1 + 2 + r->n_recoveries + r->rows + 1 + 1);
 	free(text);
 	weft_play_result_free(r);

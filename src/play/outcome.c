@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * outcome - what came of each load: how many of its flows are done, how long it took, its steps.
+ *
+ * A flow that has not ended has no time, but it has taken longer than any that has: it stands at
+ * the far end of every distribution, so that no figure gets better because a flow got lost.
+ */
+#include "local.h"
+
+#include <stdlib.h>
+
+uint64_t rank_of(const uint64_t sorted[], uint32_t n, uint64_t num, uint64_t den)
+{
+	uint64_t rank = ((uint64_t)n * num + den - 1) / den;
+
+	return n ? sorted[rank ? rank - 1 : 0] : 0;
+}
+
+uint64_t weft_play_step_quantile(const struct weft_play_group *group, uint64_t num, uint64_t den)
+{
+	return group->steps_ps ? rank_of(group->steps_ps, group->n_steps, num, den) : 0;
+}
+
+static void conclude(struct weft_play_result *r, const struct weft_sim_flow *flows,
+	struct weft_play_group *group)
+{
+	uint64_t start_ps = WEFT_NEVER, end_ps = 0;
+
+	group->n_flows = group->n_done = 0;
+	for (uint32_t i = group->first; i < group->first + group->n; i++) {
+		group->n_flows += r->len_bytes[i] != 0;
+		group->n_done += r->flow_ps[i] != 0;
+		start_ps = WEFT_MIN(start_ps, r->start_ps[i]);
+		end_ps = WEFT_MAX(end_ps, r->end_ps[i] ? r->end_ps[i] : WEFT_NEVER);
+	}
+	group->took_ps = end_ps == WEFT_NEVER ? end_ps : end_ps - WEFT_MIN(start_ps, end_ps);
+	group->steps_ps = weft_load_steps(
+		flows + group->first, r->end_ps + group->first, group->n, &group->n_steps);
+	r->n_messages += group->n_flows;
+	r->n_done += group->n_done;
+	r->took_ps = WEFT_MAX(r->took_ps, end_ps);
+}
+
+void weft_play_conclude(struct weft_play_result *result, const struct weft_play_script *script)
+{
+	result->n_messages = result->n_done = 0;
+	result->took_ps = 0;
+	for (uint32_t i = 0; i < result->n_groups; i++)
+		conclude(result, script->flows, &result->groups[i]);
+	recoveries_find(result);
+}
