@@ -48,7 +48,7 @@ struct sent_rec {
 	uint32_t path_seq; /* the path's `sent` counter at that transmission */
 	uint16_t bytes;    /* nominal */
 	uint8_t sends;     /* saturates */
-	bool refused;      /* the copy before this one was NACKed: it never arrives */
+	uint8_t cause;     /* enum loss_cause: how the copy before this one was lost */
 };
 static_assert(sizeof(struct sent_rec) == 16, "the budget is 24 bytes, pages want 16");
 
@@ -272,7 +272,7 @@ struct answer { /* a control packet to be built when a port is free */
 	uint32_t mask;
 	uint16_t ts, set, path, probe_id;
 	uint8_t kind, m, reason, op, port, flags;
-	bool is_probe, is_response, again; /* again: all was told, and a probe asks */
+	bool is_probe, is_response, again, more; /* again, more: see ack_out_on_probe() */
 };
 
 struct request { /* an endpoint operation of ours that waits for its answer */

@@ -63,7 +63,7 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 
 	WEFT_ASSERT(!((page->acked | page->lost) & bit));
 	page->lost |= bit;
-	rec->refused = cause == LOSS_NACK;
+	rec->cause = (uint8_t)cause;
 	qp->lost++;
 	qp->inflight -= rec->bytes;
 	if (weft_psn_diff(psn, qp->lost_low) < 0)

@@ -333,7 +333,7 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 		rec->work = qp->sq_send;
 		rec->bytes = nominal;
 		rec->sends = 1;
-		rec->refused = false;
+		rec->cause = 0;
 		if (n)
 			pkts[n] = pkts[0];
 		else

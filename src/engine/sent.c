@@ -66,16 +66,19 @@ static void give_back(struct weft_qp *qp, uint32_t psn)
 
 /*
  * A repeated packet that is acknowledged sooner than light allows: its first copy was alive.
- * Unless that was NACKed, for then the shortest round trip was just one through a queue.
+ * Unless that was NACKed, for then the shortest round trip was just one through a queue.  It is a
+ * lesson in caution, but not where it was given up with its plane, which says nothing of order.
  */
 static void note_repeat(struct weft_qp *qp, const struct sent_rec *rec, uint32_t psn)
 {
 	struct weft_endpoint *ep = qp->ep;
 	uint64_t age_ns = age16_ns(ep->now, rec->sent16);
 
-	if (!rec->refused &&
+	if (rec->cause != LOSS_NACK &&
 	    age_ns + 16 < (qp->rtt_min_ns ? qp->rtt_min_ns : ep->config.base_rtt_ns)) {
 		ep->count.spurious++;
+		if (rec->cause == LOSS_PORT)
+			return;
 		if (qp->spurious_shift < 4)
 			qp->spurious_shift++;
 		qp->spurious_ns = ep->now;

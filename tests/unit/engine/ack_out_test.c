@@ -178,6 +178,53 @@ TEST(ack_out_on_probe__tells_state_and_repeats_the_transport_ack)
 	world_close(&w);
 }
 
+/*
+ * All that was said about 499 packets is lost.  Nothing more arrives, so only probes make us talk,
+ * and three of them must bring to light all that is here and all that is not.
+ */
+TEST(ack_out_on_probe__tells_of_the_whole_window)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkts[8], probe = { .peer = 7, .op = WEFT_OP_PROBE };
+	uint8_t shown[512] = { 0 };
+
+	hand_open(&w, 16, 16);
+	for (uint32_t n = 1; n < 500; n++) {
+		if (n % 4)
+			data_in(&w, n, 0, 0);
+		while (hand_out(&w, 1, pkts, 8))
+			;
+	}
+	probe.dqpn = w.qp[1]->qpn;
+	for (uint16_t id = 1; id <= 3; id++) {
+		probe.probe.probe_id = id;
+		hand_in(&w, 1, &probe);
+		REQUIRE(hand_out(&w, 1, pkts, 8) == 5);
+		CHECK_EQ(pkts[4].op, WEFT_OP_ACK);
+		for (unsigned i = 0; i < 4; i++) {
+			const struct weft_pkt_sack *s = &pkts[i].sack;
+
+			CHECK_EQ(pkts[i].op, WEFT_OP_SACK);
+			CHECK_EQ(s->is_probe, i == 0); /* one answer; the others name no packet */
+			CHECK_EQ(s->probe_id, i ? 0 : id);
+			CHECK_EQ(s->psn_offset, i ? INT16_MIN : 0);
+			for (uint32_t bit = 0; bit < 64; bit++) {
+				uint32_t at = (uint32_t)s->sack_offset - 1 + bit;
+				bool has = s->bitmap >> bit & 1;
+
+				if (at < 500)
+					CHECK_EQ(has, at % 4 != 0);
+				if (at < 512)
+					shown[at]++;
+			}
+		}
+	}
+	for (uint32_t n = 0; n < 500; n++)
+		if (!shown[n])
+			CHECK_FAIL("PSN %u was never shown", n);
+	world_close(&w);
+}
+
 TEST(answer_add__a_full_queue_drops_and_counts)
 {
 	struct world w = { 0 };

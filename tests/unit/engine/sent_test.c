@@ -114,3 +114,27 @@ TEST(sent_drop_all__leaves_nothing_in_flight)
 	CHECK_EQ(sent_outstanding(w.qp[0]), 0);
 	world_close(&w);
 }
+
+/*
+ * A port goes out; what was under way there is sent again at once, and some of it had arrived.
+ * That says nothing about order: reordering is not given more time because of it.
+ */
+TEST(sent_ack_bits__a_plane_given_up_teaches_no_caution)
+{
+	static const enum loss_cause causes[] = { LOSS_PORT, LOSS_REORDER };
+
+	for (unsigned i = 0; i < WEFT_COUNT(causes); i++) {
+		struct world w = { 0 };
+		struct weft_pkt pkts[PKTS], again;
+
+		setup(&w, pkts);
+		loss_mark(w.qp[0], pkts[0].psn, causes[i], w.now);
+		qp_make_ready(w.qp[0]);
+		REQUIRE(hand_out(&w, 0, &again, 1) == 1);
+		CHECK_EQ(again.psn, pkts[0].psn);
+		sent_ack_bits(w.qp[0], pkts[0].psn, 1);
+		CHECK_EQ(weft_stats(w.end[0])->spurious, 1);
+		CHECK_EQ(w.qp[0]->spurious_shift, causes[i] == LOSS_REORDER);
+		world_close(&w);
+	}
+}
