@@ -59,6 +59,11 @@ struct weft_live_config {
 	enum weft_icrc_use icrc; /* shm only; weft_live_defaults(): made, not checked */
 };
 
+/*
+ * Which of topo's hosts we are: in a lab, the one that the namespace is called after, for launchers
+ * of jobs (MPICH's, Slurm's) take WEFT_HOST along to other hosts; else WEFT_HOST.  NULL: not set.
+ */
+const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES]);
 void weft_live_defaults(struct weft_live_config *config);
 int weft_live_open(struct weft_live **live, const struct weft_live_config *config, char *error,
 	size_t error_bytes);

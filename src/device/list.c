@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft/session.h>
 #include <weft/topo.h>
 
 #define LINE_BYTES 2048
@@ -187,6 +188,7 @@ static int read_planes(struct weft_dev_name *dev, const char *planes, char *erro
 static int read_fabric(struct weft_dev_name *dev, const char *path, char *error, size_t bytes)
 {
 	const char *host = getenv("WEFT_HOST");
+	char room[WEFT_TOPO_NAME_BYTES];
 	struct weft_topo *topo;
 	uint32_t node;
 
@@ -197,6 +199,7 @@ static int read_fabric(struct weft_dev_name *dev, const char *path, char *error,
 	if (weft_topo_open(&topo, path, error, bytes))
 		return -1;
 	*dev = (struct weft_dev_name){ .name = "mrc0" };
+	host = weft_live_this_host(topo, room);
 	node = weft_topo_node_find(topo, host);
 	if (node < weft_topo_shape(topo)->hosts)
 		weft_topo_host_addr(topo, node, 0, dev->gid);

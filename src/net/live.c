@@ -90,10 +90,22 @@ static void take_rate(struct weft_live *live)
 	live->udp.sndbuf_bytes = live->queue_pkts * SKB_BYTES;
 }
 
+const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES])
+{
+	uint32_t hosts = weft_topo_shape(topo)->hosts;
+
+	if (getenv("WEFT_LAB") && !gethostname(name, WEFT_TOPO_NAME_BYTES) &&
+	    memchr(name, 0, WEFT_TOPO_NAME_BYTES) && weft_topo_node_find(topo, name) < hosts)
+		return name;
+	return getenv("WEFT_HOST");
+}
+
 static int read_fabric(
 	struct weft_live *live, const char *path, const char *host, char *error, size_t bytes)
 {
-	if (!host) {
+	char room[WEFT_TOPO_NAME_BYTES];
+
+	if (!host && !getenv("WEFT_HOST")) {
 		snprintf(error, bytes,
 			"which host of %s is this?  Set WEFT_HOST, or use "
 			"`weft lab run HOST -- ...`",
@@ -103,6 +115,7 @@ static int read_fabric(
 	if (weft_topo_open(&live->topo, path, error, bytes))
 		return -1;
 	live->shape = weft_topo_shape(live->topo);
+	host = host ? host : weft_live_this_host(live->topo, room);
 	live->host = weft_topo_node_find(live->topo, host);
 	if (live->host >= live->shape->hosts) {
 		snprintf(error, bytes, "%s: \"%s\" is not a host of this fabric", path, host);
@@ -218,7 +231,6 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 {
 	struct weft_live *live = calloc(1, sizeof(*live));
 	const char *fabric = config->fabric ? config->fabric : getenv("WEFT_FABRIC");
-	const char *host = config->host ? config->host : getenv("WEFT_HOST");
 	int rc;
 
 	WEFT_ASSERT(live);
@@ -227,7 +239,7 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 	if (config->planes) {
 		rc = read_planes(live, config->planes, error, error_bytes);
 	} else if (fabric) {
-		rc = read_fabric(live, fabric, host, error, error_bytes);
+		rc = read_fabric(live, fabric, config->host, error, error_bytes);
 	} else {
 		snprintf(error, error_bytes,
 			"no fabric: set WEFT_FABRIC, use `weft lab run HOST -- "

@@ -2,9 +2,12 @@
 #include "check.h"
 #include "local.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <weft/topo.h>
 
 static char error[256];
 static struct weft_dev_name list[WEFT_DEV_MAX];
@@ -78,4 +81,55 @@ TEST(weft_dev_list__asks_for_the_host_of_a_fabric)
 	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), -1);
 	CHECK(strstr(error, "WEFT_HOST"));
 	forget();
+}
+
+/* In a process of its own: 0, if the device is this host's; 77 where names cannot be given. */
+static int is_device_of(const char *host_name, const char *owner)
+{
+	uint8_t gid[16];
+	struct weft_topo *topo;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWUTS) || sethostname(host_name, strlen(host_name)))
+		return 77;
+	if (weft_topo_open(&topo, getenv("WEFT_FABRIC"), error, sizeof(error)))
+		return 1;
+	weft_topo_host_addr(topo, weft_topo_node_find(topo, owner), 0, gid);
+	weft_topo_close(topo);
+	return weft_dev_list(list, error, sizeof(error)) != 1 || memcmp(list[0].gid, gid, 16);
+}
+
+TEST(weft_dev_list__believes_a_lab_s_host_name_rather_than_a_launcher_s_environment)
+{
+	static const struct {
+		const char *lab, *host_name, *owner;
+	} rows[] = {
+		{ "lab", "bob", "bob" },
+		{ "lab", "carol", "alice" }, /* no host of the fabric */
+		{ NULL, "bob", "alice" },
+	};
+
+	static const char text[] = "name: two\nplanes: 1\nt0s: 1\nt1s: 1\nhosts: [alice, bob]\n";
+	char path[] = "/tmp/weft-list-test-XXXXXX";
+	int fd = mkstemp(path);
+
+	REQUIRE(fd >= 0);
+	REQUIRE(write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
+	close(fd);
+	forget();
+	setenv("WEFT_FABRIC", path, 1);
+	setenv("WEFT_HOST", "alice", 1);
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		int status = -1;
+		pid_t child = fork();
+
+		if (!child) {
+			if (rows[i].lab)
+				setenv("WEFT_LAB", rows[i].lab, 1);
+			_exit(is_device_of(rows[i].host_name, rows[i].owner));
+		}
+		REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status));
+		CHECK(!WEXITSTATUS(status) || WEXITSTATUS(status) == 77);
+	}
+	forget();
+	unlink(path);
 }
