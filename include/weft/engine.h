@@ -194,6 +194,7 @@ struct weft_work { /* data and to stay untouched until its weft_done */
 	uint64_t operand[2]; /* FETCH_ADD: { add }; CMP_SWAP: { compare, swap } */
 	uint32_t pathset, peer_qpn, qkey; /* DATAGRAM: to the peer of that set */
 	uint32_t srqn;    /* XRC_SEND: the peer's shared queue, whose domain holds rkey, too */
+	uint32_t shuts;   /* SEND: a window of the peer's that ends when this arrives; 0: none */
 	uint32_t group;   /* DATAGRAM: a number of the caller's that arrives with it, or 0 */
 };
 
@@ -215,7 +216,11 @@ enum weft_done_kind {
 	WEFT_DONE_DATAGRAM, /* has left */
 	WEFT_DONE_RECV,     /* a send or a datagram has arrived; or a receive was flushed */
 };
-enum weft_done_flag { WEFT_DONE_HAS_IMM = 1, WEFT_DONE_SOLICITED = 2 };
+enum weft_done_flag {
+	WEFT_DONE_HAS_IMM = 1,
+	WEFT_DONE_SOLICITED = 2,
+	WEFT_DONE_SHUT = 4, /* the window whose key is imm */
+};
 
 struct weft_done {
 	uint64_t id;      /* of the work, or of the consumed receive */
@@ -311,6 +316,27 @@ struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: n
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
+/*
+ * Windows: keys to parts of regions, given and taken while peers talk.  One that is open leads
+ * nowhere until it is bound.  Binding (ESTATE: it is bound) gives it a key, of which the upper 24
+ * bits are those of the old one.  One bound to a QP serves that QP's peer only, which may shut it
+ * (weft_work.shuts).  When it is shut its key is void, and replies under way that name it are
+ * refused.  Who drops a region shuts the windows in it first.  ENOENT: no window has this key.
+ */
+#define WEFT_ANY_QP UINT32_MAX
+struct weft_memwin {
+	uint64_t va;      /* by which peers name the first byte */
+	void *base;
+	uint64_t len_bytes;
+	uint32_t access;  /* enum weft_access bits */
+	uint32_t rkey;    /* from now on */
+	uint32_t qpn;     /* for packets to this QP only, of the same domain; WEFT_ANY_QP */
+};
+int weft_memwin_open(struct weft_endpoint *ep, uint32_t pd, uint32_t salt, uint32_t *rkey);
+int weft_memwin_bind(struct weft_endpoint *ep, uint32_t rkey, const struct weft_memwin *to);
+bool weft_memwin_is_bound(const struct weft_endpoint *ep, uint32_t rkey);
+int weft_memwin_shut(struct weft_endpoint *ep, uint32_t rkey); /* ESTATE: it is not bound */
+int weft_memwin_close(struct weft_endpoint *ep, uint32_t rkey);
 /* The controller's word about a path: GOOD allows, DENIED forbids, ASSUMED_BAD retires. */
 int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum weft_path_state to,
 		   uint64_t now);

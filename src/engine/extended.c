@@ -219,7 +219,8 @@ static bool can_do(const struct weft_qp *qp, const struct weft_work *work)
 		return work->kind == WEFT_WORK_DATAGRAM && work->peer_qpn <= WEFT_PSN_MASK &&
 		       work->pathset < qp->ep->config.pathsets &&
 		       work->len_bytes <= qp->ep->config.mtu_bytes;
-	if (qp->ext->xrc == XRC_RECEIVES || work->srqn > WEFT_PSN_MASK)
+	if (qp->ext->xrc == XRC_RECEIVES || work->srqn > WEFT_PSN_MASK ||
+	    (work->shuts && (qp->ext->xrc || work->kind != WEFT_WORK_SEND || work->has_imm)))
 		return false;
 	switch (work->kind) {
 	case WEFT_WORK_WRITE:
@@ -248,7 +249,7 @@ static uint8_t marks_of(const struct weft_work *work)
 	bool reads = work->kind == WEFT_WORK_READ || is_atomic(work->kind);
 
 	return (uint8_t)((consumes ? WORK_CONSUMES : 0) | (reads ? WORK_READS : 0) |
-			 (work->fence ? WORK_FENCED : 0) |
+			 (work->fence || work->shuts ? WORK_FENCED : 0) |
 			 (work->solicited ? WORK_SOLICITED : 0));
 }
 
@@ -280,7 +281,7 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 	};
 	if (work->kind == WEFT_WORK_SEND) {
 		qp->sq[at].va = 0; /* counts bytes of the message */
-		qp->sq[at].rkey = 0;
+		qp->sq[at].rkey = work->shuts;
 	} else if (work->kind == WEFT_WORK_WRITE && qp->ext->xrc) {
 		qp->sq[at].kind = WORK_XRC_WRITE;
 	} else if (work->kind == WEFT_WORK_READ) {

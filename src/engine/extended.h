@@ -37,7 +37,7 @@ struct read_in { /* the peer's, until everything before it has been placed */
 struct tail { /* the last bytes of a write that has overtaken others */
 	uint8_t *to;
 	uint8_t bytes[8];
-	uint32_t psn;
+	uint32_t psn, rkey;
 	uint8_t n;
 };
 enum { TAILS = 64 }; /* per QP */
@@ -102,6 +102,7 @@ void reads_begin(struct ext *ext, struct sq_work *work);
 /* The read that this reply is for; NULL: none, or it does not fit. */
 struct read_out *reads_find(struct ext *ext, const struct weft_pkt *pkt);
 void reads_forget_region(struct weft_endpoint *ep, const struct region *region);
+void reads_forget_key(struct weft_endpoint *ep, uint32_t rkey); /* of a window that is shut */
 static inline bool reads_outstanding(const struct ext *ext)
 {
 	return ext->out_head != ext->out_tail;
@@ -111,6 +112,7 @@ static inline bool reads_outstanding(const struct ext *ext)
 void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
 bool tails_are_due(const struct ext *ext);
 void tails_settle(struct ext *ext);
+void tails_store(struct ext *ext, uint32_t rkey); /* out of turn */
 void tails_forget(struct ext *ext, const uint8_t *base, uint64_t len_bytes);
 
 /* recvq.c */

@@ -85,7 +85,10 @@ struct parked_imm { /* an immediate, or the end of a send, that waits for its tu
 	bool valid;
 	uint8_t how; /* enum parked_how bits */
 };
-enum parked_how { PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4 };
+enum parked_how {
+	PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4,
+	PARKED_SHUTS = 8 /* the window that imm names */
+};
 
 /* In qp.pd: no region's domain, so that a QP that takes no writes reaches none. */
 #define PD_SHUT (1u << 31)
@@ -289,8 +292,9 @@ struct region {
 	uint8_t *base;
 	uint64_t open_to;        /* key and domain that they must name; see region_names() */
 	uint64_t len_bytes;
-	uint32_t access;
-	bool in_use;
+	uint32_t owner;          /* of a window: one more than the QPN that it is for; 0: any's */
+	uint8_t access;
+	bool in_use, is_window, is_bound;
 };
 static_assert(sizeof(struct region) == 48, "looked up for each packet");
 
@@ -468,11 +472,19 @@ size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max
 struct answer *answer_add(struct weft_endpoint *ep);
 
 /* region.c */
-enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-			    uint32_t len_bytes, uint32_t access); /* why there was nothing */
-/* For reads and atomics; NULL: key, domain, access (enum weft_access) or bounds forbid it. */
-uint8_t *region_reach(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-		      uint32_t len_bytes, uint32_t access);
+struct reach { /* what a packet to this QP asks for */
+	uint32_t rkey, pd, qpn, len_bytes, access; /* access: one of enum weft_access */
+	uint64_t va;
+};
+enum weft_drop region_fault(const struct weft_endpoint *ep, const struct reach *asked); /* why */
+/* NULL: key, domain, window's QP, access or bounds forbid it. */
+uint8_t *region_reach(const struct weft_endpoint *ep, const struct reach *asked);
+uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt); /* config.regions: none */
+uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot);
+
+/* memwin.c */
+/* A message of this QP says that one is to be shut; false: it may not. */
+bool memwin_shut_by(struct weft_qp *qp, uint32_t rkey);
 
 /* pathset.c */
 uint32_t pathset_pick(struct weft_endpoint *, struct pathset *, uint32_t ports, uint32_t avoid);
@@ -547,6 +559,12 @@ static inline void window_set(struct weft_qp *qp, uint32_t psn, bool last)
 	qp->rx_last[at / 64] |= (uint64_t)last << (at % 64);
 }
 
+/* The low eight bits of a window's key are its owner's, who changes them as he likes. */
+static inline uint32_t region_slot(const struct weft_endpoint *ep, uint32_t rkey)
+{
+	return rkey >> 8 & ep->region_mask;
+}
+
 static inline uint64_t region_names(uint32_t rkey, uint32_t pd)
 {
 	return (uint64_t)pd << 32 | rkey;
@@ -556,7 +574,7 @@ static inline uint64_t region_names(uint32_t rkey, uint32_t pd)
 static inline uint8_t *region_place(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd,
 				    uint64_t va, uint32_t len_bytes)
 {
-	const struct region *region = &ep->regions[rkey & ep->region_mask];
+	const struct region *region = &ep->regions[region_slot(ep, rkey)];
 	uint64_t offset = va - region->va; /* va + len may wrap in a hostile packet, this not */
 
 	if (region->open_to != region_names(rkey, pd) || offset > region->open_bytes ||

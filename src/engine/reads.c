@@ -129,7 +129,7 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	struct weft_endpoint *ep = ext->qp->ep;
 	bool atomic = is_atomic(in->op);
 	uint32_t access = atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ;
-	uint32_t pd = in->pd;
+	const struct reach asked = { in->rkey, in->pd, ext->qp->qpn, in->len_bytes, access, in->va };
 	uint64_t *result = &ext->result[ext->replies->sq_tail & ep->rd_mask];
 	uint8_t *at = NULL;
 
@@ -137,14 +137,14 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	reply->len_bytes = in->len_bytes;
 	reply->rkey = in->rkey;
 	if (in->len_bytes)
-		at = region_reach(ep, in->rkey, pd, in->va, in->len_bytes, access);
+		at = region_reach(ep, &asked);
 	reply->data = at;
 	if (ext->qp->deny & access) {
 		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_ACCESS);
 	} else if (in->len_bytes && !at) {
 		refuse(reply, WEFT_AETH_NAK_REMOTE_ACCESS);
-		drop_count(ep, region_fault(ep, in->rkey, pd, in->va, in->len_bytes, access));
+		drop_count(ep, region_fault(ep, &asked));
 	} else if (atomic && ((uintptr_t)at | in->va) % sizeof(*result)) {
 		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
@@ -237,5 +237,17 @@ void reads_forget_region(struct weft_endpoint *ep, const struct region *region)
 			continue;
 		forget(ext->replies, (uint32_t)region->open_to);
 		tails_forget(ext, region->base, region->len_bytes);
+	}
+}
+
+void reads_forget_key(struct weft_endpoint *ep, uint32_t rkey)
+{
+	for (uint32_t i = 0; i < ep->config.extended_qps; i++) {
+		struct ext *ext = &ep->exts[i];
+
+		if (!ext->in_use || !ext->replies)
+			continue;
+		forget(ext->replies, rkey);
+		tails_store(ext, rkey);
 	}
 }

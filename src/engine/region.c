@@ -2,7 +2,7 @@
 /*
  * region - memory that peers may write to, found by key.
  *
- * A key's low bits are a slot number, so that a look-up is one load; but the slot is the one that
+ * A key's bits from the ninth on are a slot number, so that a look-up is one load; but the slot is the one that
  * the caller's secret salt names, or where that is taken the next free one of a walk that the salt
  * names, too.  So all 32 bits are the salt's (but for slots in use, of which there are few), and
  * who has seen one key knows nothing of another.  What is not open to remote writes (an empty
@@ -11,10 +11,10 @@
  */
 #include "local.h"
 
-/* config.regions: none is free.  Odd steps come by every slot of a power of two. */
-static uint32_t free_slot(const struct weft_endpoint *ep, uint32_t salt)
+/* Odd steps come by every slot of a power of two. */
+uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt)
 {
-	uint32_t slot = salt & ep->region_mask, step = salt >> 15 | 1;
+	uint32_t slot = region_slot(ep, salt), step = (salt >> 15 ^ salt) | 1;
 
 	for (uint32_t i = 0; i < ep->config.regions; i++) {
 		if (!ep->regions[slot].in_use)
@@ -24,24 +24,29 @@ static uint32_t free_slot(const struct weft_endpoint *ep, uint32_t salt)
 	return ep->config.regions;
 }
 
+uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot)
+{
+	return (salt & ~(ep->region_mask << 8)) | slot << 8;
+}
+
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey)
 {
 	if (!base || !len_bytes || va + (len_bytes - 1) < va || pd & PD_SHUT ||
 	    access & ~(uint32_t)ACCESS_ALL)
 		return WEFT_EINVAL;
-	uint32_t slot = free_slot(ep, salt);
+	uint32_t slot = region_free_slot(ep, salt);
 
 	if (slot == ep->config.regions)
 		return WEFT_EFULL;
-	*rkey = (salt & ~ep->region_mask) | slot;
+	*rkey = region_key(ep, salt, slot);
 	ep->regions[slot] = (struct region){
 		.va = va,
 		.open_bytes = access & WEFT_ACCESS_REMOTE_WRITE ? len_bytes : 0,
 		.len_bytes = len_bytes,
 		.base = base,
 		.open_to = region_names(*rkey, pd),
-		.access = access,
+		.access = (uint8_t)access,
 		.in_use = true,
 	};
 	return 0;
@@ -49,7 +54,7 @@ int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t 
 
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 {
-	struct region *region = &ep->regions[rkey & ep->region_mask];
+	struct region *region = &ep->regions[region_slot(ep, rkey)];
 
 	if (!region->in_use || (uint32_t)region->open_to != rkey)
 		return WEFT_ENOENT;
@@ -58,28 +63,29 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 	return 0;
 }
 
-uint8_t *region_reach(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-		      uint32_t len_bytes, uint32_t access)
+uint8_t *region_reach(const struct weft_endpoint *ep, const struct reach *asked)
 {
-	const struct region *region = &ep->regions[rkey & ep->region_mask];
-	uint64_t offset = va - region->va;
+	const struct region *region = &ep->regions[region_slot(ep, asked->rkey)];
+	uint64_t offset = asked->va - region->va;
 
-	if (!region->in_use || region->open_to != region_names(rkey, pd) ||
-	    !(region->access & access) || offset > region->len_bytes ||
-	    len_bytes > region->len_bytes - offset)
+	if (!region->in_use || region->open_to != region_names(asked->rkey, asked->pd) ||
+	    (region->owner && region->owner != asked->qpn + 1) ||
+	    !(region->access & asked->access) || offset > region->len_bytes ||
+	    asked->len_bytes > region->len_bytes - offset)
 		return NULL;
 	return region->base + offset;
 }
 
-enum weft_drop region_fault(const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va,
-			    uint32_t len_bytes, uint32_t access)
+enum weft_drop region_fault(const struct weft_endpoint *ep, const struct reach *asked)
 {
-	const struct region *region = &ep->regions[rkey & ep->region_mask];
+	const struct region *region = &ep->regions[region_slot(ep, asked->rkey)];
 
-	if (!region->in_use || (uint32_t)region->open_to != rkey)
+	if (!region->in_use || (uint32_t)region->open_to != asked->rkey ||
+	    (region->is_window && !region->is_bound))
 		return WEFT_DROP_BAD_RKEY;
-	if (region->open_to >> 32 != pd || !(region->access & access))
+	if (region->open_to >> 32 != asked->pd || !(region->access & asked->access) ||
+	    (region->owner && region->owner != asked->qpn + 1))
 		return WEFT_DROP_BAD_ACCESS;
-	WEFT_ASSERT(!region_reach(ep, rkey, pd, va, len_bytes, access));
+	WEFT_ASSERT(!region_reach(ep, asked));
 	return WEFT_DROP_OUT_OF_BOUNDS;
 }

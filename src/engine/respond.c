@@ -134,7 +134,7 @@ bool respond_park(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t how)
 		return false;
 	*imm = (struct parked_imm){
 		.psn = pkt->psn,
-		.imm = pkt->w.imm,
+		.imm = how & PARKED_SHUTS ? pkt->w.rkey : pkt->w.imm,
 		.msg_bytes = pkt->w.msg_bytes,
 		.msn = pkt->w.msn,
 		.valid = true,
@@ -150,6 +150,8 @@ static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uin
 	struct weft_endpoint *ep = qp->ep;
 	uint8_t how = pkt->flags & WEFT_BTH_SOLICITED ? PARKED_IMM | PARKED_SOLICITED : PARKED_IMM;
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn); /* of the next to be told */
+	const struct reach asked = { pkt->w.rkey, qp->pd, qp->qpn, pkt->w.len_bytes,
+		WEFT_ACCESS_REMOTE_WRITE, pkt->w.va };
 
 	if (qp->deny & WEFT_ACCESS_REMOTE_WRITE)
 		respond_refuse(qp, WEFT_DROP_BAD_ACCESS, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
@@ -159,8 +161,7 @@ static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uin
 			       WEFT_LOCAL_PROTOCOL);
 	else if (!to && pkt->w.len_bytes)
 		respond_refuse(qp,
-			       region_fault(ep, pkt->w.rkey, qp->pd, pkt->w.va, pkt->w.len_bytes,
-					    WEFT_ACCESS_REMOTE_WRITE),
+			       region_fault(ep, &asked),
 			       WEFT_AETH_NAK_REMOTE_ACCESS, pkt->port, WEFT_LOCAL_PROTOCOL);
 	else if (!weft_op_has_imm(pkt->op))
 		return false;
@@ -247,6 +248,11 @@ void respond_take(struct weft_qp *qp, const struct weft_pkt *pkt, bool last, uin
 static SLOW void respond_special(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t *to,
 				 int32_t ahead, uint64_t now, struct weft_place *place)
 {
+	const struct reach asked = { pkt->w.rkey, qp->pd, qp->qpn, pkt->w.len_bytes,
+		WEFT_ACCESS_REMOTE_WRITE, pkt->w.va };
+
+	if (!to && pkt->w.len_bytes && qp->kind == QP_EXTENDED)
+		to = region_reach(qp->ep, &asked); /* by a window of this QP's */
 	if (is_refused(qp, pkt, to))
 		return;
 	bool last = weft_op_ends_message(pkt->op);

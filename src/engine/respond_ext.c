@@ -57,6 +57,7 @@ static void place_at(struct weft_place *place, void *to, bool scattered, const s
 static uint8_t how_of(const struct weft_pkt *pkt)
 {
 	return (uint8_t)(PARKED_SEND | (weft_op_has_imm(pkt->op) ? PARKED_IMM : 0) |
+			 (pkt->w.rkey ? PARKED_SHUTS : 0) |
 			 (pkt->flags & WEFT_BTH_SOLICITED ? PARKED_SOLICITED : 0));
 }
 
@@ -66,7 +67,7 @@ static void take_send(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn);
 	bool last = weft_op_ends_message(pkt->op);
 
-	if (!fits(pkt, qp->ep->config.mtu_bytes)) {
+	if (!fits(pkt, qp->ep->config.mtu_bytes) || (pkt->w.rkey && weft_op_has_imm(pkt->op))) {
 		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 		return;
@@ -175,6 +176,7 @@ static void tell(struct weft_qp *qp, const struct parked_imm *end, uint8_t statu
 {
 	uint8_t imm = end->how & PARKED_IMM ? WEFT_DONE_HAS_IMM : 0;
 	uint8_t solicited = end->how & PARKED_SOLICITED ? WEFT_DONE_SOLICITED : 0;
+	uint8_t shut = end->how & PARKED_SHUTS ? WEFT_DONE_SHUT : 0;
 	uint32_t at = qp->rq_head++ & qp->ep->rq_mask;
 	struct weft_done done = {
 		.id = qp->rq[at],
@@ -183,7 +185,7 @@ static void tell(struct weft_qp *qp, const struct parked_imm *end, uint8_t statu
 		.imm = end->imm,
 		.kind = end->how & PARKED_SEND ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,
 		.status = status,
-		.flags = imm | solicited,
+		.flags = imm | solicited | shut,
 	};
 
 	cq_push(qp, qp->cq_rx, &done);
@@ -198,6 +200,25 @@ static void refuse_from(struct weft_qp *qp, const struct parked_imm *end, uint8_
 	qp->nak = qp->refused = syndrome;
 }
 
+/* Why a message cannot be what it was to be; WEFT_OK: it can. */
+static uint8_t fault_of(struct weft_qp *qp, const struct parked_imm *end, uint8_t *syndrome)
+{
+	const struct recv_slot *slot = &qp->ext->slot[qp->rq_head & qp->ep->rq_mask];
+
+	if (end->how & PARKED_SEND && end->msg_bytes > slot->len_bytes) {
+		drop_count(qp->ep, slot->spoilt ? WEFT_DROP_NO_RECV : WEFT_DROP_BAD_LENGTH);
+		*syndrome = slot->spoilt ? WEFT_AETH_NAK_REMOTE_OPERATION
+					 : WEFT_AETH_NAK_INVALID_REQUEST;
+		return slot->spoilt ? WEFT_LOCAL_PROTOCOL : WEFT_LOCAL_LENGTH;
+	}
+	if (end->how & PARKED_SHUTS && !memwin_shut_by(qp, end->imm)) {
+		drop_count(qp->ep, WEFT_DROP_BAD_RKEY);
+		*syndrome = WEFT_AETH_NAK_REMOTE_ACCESS;
+		return WEFT_LOCAL_PROTOCOL;
+	}
+	return WEFT_OK;
+}
+
 void respond_deliver(struct weft_qp *qp, uint8_t port)
 {
 	struct weft_endpoint *ep = qp->ep;
@@ -205,30 +226,23 @@ void respond_deliver(struct weft_qp *qp, uint8_t port)
 
 	for (;;) {
 		struct parked_imm *end = &qp->parked[qp->rx_rqmsn & ep->wimm_mask];
+		uint8_t syndrome = 0;
 
 		if (!end->valid || weft_psn_diff(end->psn, qp->rx_cack) > 0)
 			break;
-		const struct recv_slot *slot = &ext->slot[qp->rq_head & ep->rq_mask];
-		bool too_long = end->how & PARKED_SEND && end->msg_bytes > slot->len_bytes;
-
 		WEFT_ASSERT(qp->rq_head != qp->rq_tail);
 		end->valid = false;
 		qp->parked_imms--;
 		qp->rx_rqmsn++;
-		bool spoilt = too_long && slot->spoilt;
-		uint8_t why = spoilt ? WEFT_LOCAL_PROTOCOL : WEFT_LOCAL_LENGTH;
+		uint8_t why = fault_of(qp, end, &syndrome);
 
-		tell(qp, end, too_long ? why : WEFT_OK);
+		tell(qp, end, why);
 		if (qp->state == WEFT_QP_ERROR) { /* no room to tell the application */
 			refuse_from(qp, end, WEFT_AETH_NAK_REMOTE_OPERATION, port);
 			return;
 		}
-		if (too_long) {
-			drop_count(ep, spoilt ? WEFT_DROP_NO_RECV : WEFT_DROP_BAD_LENGTH);
-			refuse_from(qp, end,
-				    spoilt ? WEFT_AETH_NAK_REMOTE_OPERATION :
-					     WEFT_AETH_NAK_INVALID_REQUEST,
-				    port);
+		if (why) {
+			refuse_from(qp, end, syndrome, port);
 			qp_fail(qp, why);
 			return;
 		}

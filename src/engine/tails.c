@@ -28,6 +28,7 @@ void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_plac
 	tail->to = (uint8_t *)place->to + place->len_bytes;
 	tail->n = (uint8_t)n;
 	tail->psn = pkt->psn;
+	tail->rkey = pkt->w.rkey;
 	memcpy(tail->bytes, (const uint8_t *)pkt->w.data + place->len_bytes, n);
 	qp->parked_imms++;
 }
@@ -73,6 +74,16 @@ void tails_settle(struct ext *ext)
 {
 	for (uint32_t i; (i = next_due(ext)) != TAILS; drop(ext, i))
 		store(&ext->tail[i]);
+}
+
+void tails_store(struct ext *ext, uint32_t rkey)
+{
+	for (uint32_t i = ext->tails; i--;) {
+		if (ext->tail[i].rkey != rkey)
+			continue;
+		store(&ext->tail[i]);
+		drop(ext, i);
+	}
 }
 
 void tails_forget(struct ext *ext, const uint8_t *base, uint64_t len_bytes)

@@ -196,6 +196,13 @@ TEST(grant__refuses_what_the_qp_is_closed_to)
 	}
 }
 
+static bool reach(const struct world *w, uint32_t rkey, uint32_t pd, uint64_t va, uint32_t access)
+{
+	const struct reach asked = { rkey, pd, 0, 4096, access, va };
+
+	return region_reach(w->end[0], &asked);
+}
+
 TEST(region_reach__each_kind_of_access_is_its_own)
 {
 	struct world w = { .check = true };
@@ -204,10 +211,10 @@ TEST(region_reach__each_kind_of_access_is_its_own)
 	pair_start(&w);
 	CHECK_EQ(weft_region_add(w.end[0], 0x900000, w.memory[0], 4096, 3,
 				 WEFT_ACCESS_REMOTE_READ, 0x12345678, &rkey), 0);
-	CHECK(region_reach(w.end[0], rkey, 3, 0x900000, 4096, WEFT_ACCESS_REMOTE_READ));
-	CHECK(!region_reach(w.end[0], rkey, 3, 0x900000, 4096, WEFT_ACCESS_REMOTE_ATOMIC));
-	CHECK(!region_reach(w.end[0], rkey, 2, 0x900000, 4096, WEFT_ACCESS_REMOTE_READ));
-	CHECK(!region_reach(w.end[0], rkey, 3, 0x900001, 4096, WEFT_ACCESS_REMOTE_READ));
+	CHECK(reach(&w, rkey, 3, 0x900000, WEFT_ACCESS_REMOTE_READ));
+	CHECK(!reach(&w, rkey, 3, 0x900000, WEFT_ACCESS_REMOTE_ATOMIC));
+	CHECK(!reach(&w, rkey, 2, 0x900000, WEFT_ACCESS_REMOTE_READ));
+	CHECK(!reach(&w, rkey, 3, 0x900001, WEFT_ACCESS_REMOTE_READ));
 	CHECK(!region_place(w.end[0], rkey, 3, 0x900000, 8));
 	pair_end(&w);
 }

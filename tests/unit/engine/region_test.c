@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "world.h"
 
+static enum weft_drop fault(
+	const struct weft_endpoint *ep, uint32_t rkey, uint32_t pd, uint64_t va, uint32_t len_bytes)
+{
+	const struct reach asked = { rkey, pd, 0, len_bytes, WEFT_ACCESS_REMOTE_WRITE, va };
+
+	return region_fault(ep, &asked);
+}
+
 TEST(region_place__checks_key_domain_access_and_bounds)
 {
 	struct world w = { 0 };
@@ -37,9 +45,8 @@ TEST(region_place__checks_key_domain_access_and_bounds)
 		if (rows[i].offset >= 0)
 			CHECK(to == memory + rows[i].offset);
 		else
-			CHECK_EQ(to ? 0 : region_fault(w.end[0], rows[i].key, rows[i].pd,
-						       rows[i].va, rows[i].len,
-						       WEFT_ACCESS_REMOTE_WRITE),
+			CHECK_EQ(to ? 0 : fault(w.end[0], rows[i].key, rows[i].pd, rows[i].va,
+						rows[i].len),
 				 -rows[i].offset);
 	}
 	world_close(&w);
@@ -64,7 +71,7 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 		CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 1, 0x1230 + 77u * (unsigned)i,
 					 &keys[i]), 0);
 	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 1, 0, &key), WEFT_EFULL);
-	CHECK_EQ(weft_region_drop(ep, keys[2] ^ 0x100), WEFT_ENOENT);
+	CHECK_EQ(weft_region_drop(ep, keys[2] ^ 1), WEFT_ENOENT);
 	CHECK_EQ(weft_region_drop(ep, keys[2]), 0);
 	CHECK_EQ(weft_region_drop(ep, keys[2]), WEFT_ENOENT);
 	world_close(&w);
@@ -76,7 +83,7 @@ TEST(weft_region_add__makes_all_of_the_salt_the_key)
 	struct world w = { 0 };
 	struct weft_config config;
 	static uint8_t memory[64];
-	uint32_t keys[64], salts[] = { 0xdeadbeef, 0x00000001, 0xfffffff2, 0x80000000 };
+	uint32_t keys[64], salts[] = { 0xdeadbeef, 0x00000001, 0xfffff2ff, 0x80000100 };
 
 	world_config(&config);
 	config.regions = 64;
@@ -90,9 +97,9 @@ TEST(weft_region_add__makes_all_of_the_salt_the_key)
 	/* The same once more: another slot, wherever, until there is none. */
 	for (uint32_t i = WEFT_COUNT(salts); i < 64; i++) {
 		CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, 0xdeadbeef, &keys[i]), 0);
-		CHECK_EQ(keys[i] & ~63u, 0xdeadbeef & ~63u);
+		CHECK_EQ(keys[i] & ~0x3f00u, 0xdeadbeef & ~0x3f00u);
 		for (uint32_t k = 0; k < i; k++)
-			CHECK((keys[k] & 63) != (keys[i] & 63));
+			CHECK((keys[k] & 0x3f00) != (keys[i] & 0x3f00));
 	}
 	CHECK_EQ(weft_region_add(ep, 0, memory, 64, 0, 1, 0xdeadbeef, &keys[0]), WEFT_EFULL);
 	CHECK_EQ(weft_region_drop(ep, keys[63]), 0);
@@ -116,13 +123,14 @@ TEST(region_place__no_key_opens_what_is_not_open)
 	CHECK_EQ(weft_region_drop(ep, key), 0);
 	CHECK(!region_place(ep, key, 0, 0x1000, 1));
 	for (uint32_t slot = 0; slot < config.regions; slot++) { /* dropped, or never used */
-		CHECK(!region_place(ep, slot, 0, 0x1000, 1));
-		CHECK(!region_place(ep, slot, 0, 0, 1));
-		CHECK_EQ(region_fault(ep, slot, 0, 0x1000, 1, 1), WEFT_DROP_BAD_RKEY);
+		key = slot << 8;
+		CHECK(!region_place(ep, key, 0, 0x1000, 1));
+		CHECK(!region_place(ep, key, 0, 0, 1));
+		CHECK_EQ(fault(ep, key, 0, 0x1000, 1), WEFT_DROP_BAD_RKEY);
 	}
 	CHECK_EQ(weft_region_add(ep, 0x1000, memory, 64, 0, 0, 0, &read_only), 0);
 	CHECK_EQ(read_only, 0); /* the least secret of keys, in domain 0 */
 	CHECK(!region_place(ep, read_only, 0, 0x1000, 1));
-	CHECK_EQ(region_fault(ep, read_only, 0, 0x1000, 1, 1), WEFT_DROP_BAD_ACCESS);
+	CHECK_EQ(fault(ep, read_only, 0, 0x1000, 1), WEFT_DROP_BAD_ACCESS);
 	world_close(&w);
 }
