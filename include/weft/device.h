@@ -38,6 +38,7 @@ extern "C" {
 struct weft_dev;
 struct weft_dev_pd;
 struct weft_dev_mr;
+struct weft_dev_mw;
 struct weft_dev_channel;
 struct weft_dev_listener;
 struct weft_dev_cq;
@@ -77,7 +78,7 @@ struct weft_dev_attr { /* limits are what is granted, not more */
 	uint64_t guid, rate_bps;        /* rate: all planes together */
 	uint32_t planes, mtu_bytes;     /* payload of one packet */
 	uint32_t max_qp, max_qp_wr, max_sge, max_inline_bytes;
-	uint32_t max_cq, max_cqe, max_mr, max_pd, max_ah;
+	uint32_t max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
 	uint32_t max_rd_atomic;         /* per QP, either direction; 0: no extended profile */
 	uint32_t max_msg_bytes, max_datagram_bytes; /* datagram: its 40 bytes not counted */
@@ -142,6 +143,7 @@ enum { /* bit values of verbs */
 	WEFT_DEV_REMOTE_WRITE = 2,
 	WEFT_DEV_REMOTE_READ = 4,
 	WEFT_DEV_REMOTE_ATOMIC = 8,
+	WEFT_DEV_MW_BIND = 16, /* windows may be bound to it */
 };
 struct weft_dev_sge;
 /* iova: the address by which peers and SGEs name the first byte.  EFAULT: some of it is not
@@ -149,10 +151,34 @@ struct weft_dev_sge;
  * without local write. */
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
 	uint32_t access, struct weft_dev_mr **mr);
-int weft_dev_mr_close(struct weft_dev_mr *mr);
+int weft_dev_mr_close(struct weft_dev_mr *mr); /* EBUSY: a window is bound to it */
 /* Where an SGE leads.  NULL: no such key in the domain, out of bounds, or access missing. */
 void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
+bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr); /* windows are, to it */
+
+/*
+ * Memory windows: keys to a part of a registration, with rights of their own, given by a work
+ * (BIND_MW) and taken back by another (LOCAL_INV), by the peer's SEND_INV, or by binding anew.
+ *
+ *   type 1  any QP of the domain; each BIND_MW that is posted draws a whole new key, which holds
+ *           from when that work is done; the one before is void then.  No bytes: void, no new one
+ *   type 2  (2B) the QP on which it was bound, and the domain; the program gives the key, of which
+ *           it may change the lowest 8 bits and must; bound anew only after it has been taken back
+ *
+ * These works are done when all before them are, and those behind them wait.  What a bind lacks
+ * (the registration's MW_BIND, LOCAL_WRITE under remote writes and atomics, bounds, domain) makes
+ * it complete as MW_BIND_ERR.  Closing or resetting the QP takes back its windows of type 2.
+ */
+int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw **mw);
+int weft_dev_mw_close(struct weft_dev_mw *mw); /* bound or not */
+uint32_t weft_dev_mw_key(const struct weft_dev_mw *mw); /* type 1: as of the last one posted */
+struct weft_dev_bind {
+	struct weft_dev_mw *mw;
+	uint64_t addr, len_bytes; /* as registered: iova */
+	uint32_t mr_key, access;  /* WEFT_DEV_REMOTE_* */
+	bool zero_based;          /* peers count from 0 */
+};
 
 /* ---- completions ---- */
 
@@ -169,6 +195,8 @@ enum weft_dev_op { /* of a completion; values of verbs */
 	WEFT_DEV_DONE_READ = 2,
 	WEFT_DEV_DONE_CMP_SWAP = 3,
 	WEFT_DEV_DONE_FETCH_ADD = 4,
+	WEFT_DEV_DONE_BIND_MW = 5,
+	WEFT_DEV_DONE_LOCAL_INV = 6,
 	WEFT_DEV_DONE_RECV = 128,
 	WEFT_DEV_DONE_RECV_IMM = 129, /* a write with immediate consumed it */
 };
@@ -178,6 +206,7 @@ enum weft_dev_wc_status { /* values of verbs */
 	WEFT_DEV_LOC_QP_OP_ERR = 2,
 	WEFT_DEV_LOC_PROT_ERR = 4,
 	WEFT_DEV_WR_FLUSH_ERR = 5,
+	WEFT_DEV_MW_BIND_ERR = 6,
 	WEFT_DEV_LOC_ACCESS_ERR = 8,
 	WEFT_DEV_REM_INV_REQ_ERR = 9,
 	WEFT_DEV_REM_ACCESS_ERR = 10,
@@ -187,7 +216,11 @@ enum weft_dev_wc_status { /* values of verbs */
 	WEFT_DEV_FATAL_ERR = 18,
 	WEFT_DEV_GENERAL_ERR = 21,
 };
-enum { WEFT_DEV_WC_GRH = 1, WEFT_DEV_WC_WITH_IMM = 2 }; /* values of verbs */
+enum { /* values of verbs */
+	WEFT_DEV_WC_GRH = 1,
+	WEFT_DEV_WC_WITH_IMM = 2,
+	WEFT_DEV_WC_WITH_INV = 8, /* a window of type 2 has ended; imm is its key */
+};
 struct weft_dev_wc {
 	uint64_t id;
 	uint32_t status, op, vendor; /* vendor: enum weft_status */
@@ -369,6 +402,9 @@ enum weft_dev_send_op { /* values of verbs */
 	WEFT_DEV_READ = 4,
 	WEFT_DEV_CMP_SWAP = 5,
 	WEFT_DEV_FETCH_ADD = 6,
+	WEFT_DEV_LOCAL_INV = 7, /* rkey: a window of type 2, bound on this QP */
+	WEFT_DEV_BIND_MW = 8,
+	WEFT_DEV_SEND_INV = 9,  /* rkey: of the peer's, likewise; fenced */
 };
 enum { /* flags; values of verbs */
 	WEFT_DEV_FENCE = 1,
@@ -386,6 +422,7 @@ struct weft_dev_send {
 	struct weft_dev_ah *ah;          /* DATAGRAM */
 	uint32_t peer_qpn, qkey;
 	uint32_t srqn;                   /* XRC_SEND: the peer's shared queue */
+	const struct weft_dev_bind *bind; /* BIND_MW; rkey: type 2's new key */
 };
 /* ENOMEM: the queue is full; EINVAL: the QP cannot do this.  A wrong lkey becomes a completion
  * LOC_PROT_ERR, as verbs do.  more: another follows at once, so do not send yet. */

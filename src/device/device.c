@@ -47,7 +47,7 @@ static void size_engine(struct weft_config *engine)
 	engine->extended_qps = 2 * QPS_MAX;
 	engine->cqs = 1;
 	engine->cq_depth = 1u << 17;
-	engine->regions = MRS_MAX;
+	engine->regions = KEYS;
 	engine->pathsets = 2048;
 	engine->paths_per_set = 256;
 	engine->paths = 1u << 18;
@@ -90,7 +90,7 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 
 static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 {
-	dev->mrs = calloc(MRS_MAX, sizeof(*dev->mrs));
+	dev->mrs = calloc(KEYS, sizeof(*dev->mrs));
 	dev->zombies = calloc(ZOMBIES_MAX, sizeof(*dev->zombies));
 	dev->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (!dev->mrs || !dev->zombies || dev->wake_fd < 0 || event_pipe(dev->event_fd)) {
@@ -188,7 +188,7 @@ int weft_dev_close(struct weft_dev *dev)
 		return 0;
 	}
 	pthread_mutex_lock(&dev->lock);
-	bool busy = dev->n_qps || dev->n_mrs || dev->n_pds || dev->n_cqs || dev->n_srqs ||
+	bool busy = dev->n_qps || dev->n_mrs || dev->n_mws || dev->n_pds || dev->n_cqs || dev->n_srqs ||
 		    dev->n_ahs || dev->n_channels || dev->listeners;
 
 	linger(dev);
@@ -236,6 +236,7 @@ void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr)
 		.max_cq = 65536,
 		.max_cqe = CQES_MAX,
 		.max_mr = MRS_MAX,
+		.max_mw = MWS_MAX,
 		.max_pd = 65536,
 		.max_ah = 65536,
 		.max_srq = SRQS_MAX,

@@ -35,6 +35,9 @@ static const uint8_t ops[] = {
 	[WEFT_DEV_READ] = WEFT_DEV_DONE_READ,
 	[WEFT_DEV_CMP_SWAP] = WEFT_DEV_DONE_CMP_SWAP,
 	[WEFT_DEV_FETCH_ADD] = WEFT_DEV_DONE_FETCH_ADD,
+	[WEFT_DEV_LOCAL_INV] = WEFT_DEV_DONE_LOCAL_INV,
+	[WEFT_DEV_BIND_MW] = WEFT_DEV_DONE_BIND_MW,
+	[WEFT_DEV_SEND_INV] = WEFT_DEV_DONE_SEND,
 };
 
 /* The oldest send is over. */
@@ -44,6 +47,8 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 
 	free(work->owned);
 	work->owned = NULL;
+	if (status != WEFT_DEV_OK && work->op == WEFT_DEV_BIND_MW)
+		mw_undo(qp, work);
 	qp->dev->owed_bytes -= work->len_bytes;
 	qp->sq_head++;
 	if (qp->sq_fed < qp->sq_head)
@@ -85,6 +90,23 @@ void done_flush(struct weft_dev_qp *qp)
 		done_recv(qp, &wc, false);
 	}
 	qp->rq_fed = qp->rq_tail;
+}
+
+bool done_is_idle(const struct weft_dev_qp *qp)
+{
+	struct weft_qp_info info;
+
+	weft_qp_info(qp->eq, &info);
+	for (uint64_t i = qp->sq_head; i != qp->sq_fed; i++)
+		if (qp->sq[i & qp->sq_mask].flags & WEFT_DEV_SIGNALED)
+			return false;
+	return !info.sq_used;
+}
+
+void done_until(struct weft_dev_qp *qp, uint64_t end)
+{
+	while (qp->sq_head != end)
+		finish_send(qp, WEFT_DEV_OK, WEFT_OK);
 }
 
 void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
@@ -151,7 +173,8 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 		refuse_copy(qp, done, srq);
 		return;
 	}
-	wc.flags = has_imm ? WEFT_DEV_WC_WITH_IMM : 0u;
+	wc.flags = (has_imm ? WEFT_DEV_WC_WITH_IMM : 0u) |
+		   (done->flags & WEFT_DONE_SHUT ? WEFT_DEV_WC_WITH_INV : 0u);
 	if (qp->held) {
 		held.to = held_at(qp, done->id);
 		if (done->status || !held.to)
@@ -192,8 +215,7 @@ static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
 {
 	if (done->id < qp->sq_head || done->id >= qp->sq_tail)
 		return; /* flushed already */
-	while (qp->sq_head != done->id)
-		finish_send(qp, WEFT_DEV_OK, WEFT_OK);
+	done_until(qp, done->id);
 	struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
 
 	if (work->is_group && !done->status && !group_copy_done(work))

@@ -19,6 +19,8 @@
 #define NUMBERS 1024u
 #define QPS_MAX 1024u
 #define MRS_MAX 16384u
+#define MWS_MAX 8192u
+#define KEYS 32768u /* registrations, windows, and those windows' next keys */
 #define SGES_MAX 32u
 #define INLINE_MAX 1024u
 #define DEPTH_MAX 16384u
@@ -56,6 +58,10 @@ struct work { /* a send of the program, in its ring */
 	bool is_group, all_copies; /* to a group; all copies have been posted */
 	uint32_t lkey;
 	uint32_t next_copy, copies, copies_done; /* next: member; posted; left */
+	uint32_t access;         /* BIND_MW: with lkey, rkey and: */
+	uint64_t window_bytes;   /* from remote_va */
+	struct weft_dev_mw *mw;  /* or NULL: it is gone */
+	bool zero_based;
 };
 
 struct recv {
@@ -125,7 +131,7 @@ struct weft_dev {
 	uint32_t greet_tokens;
 	uint64_t datagrams_too_long; /* lost: longer than their receive */
 	struct weft_dev_qp *qps[SLOTS];
-	uint32_t n_qps, next_slot, n_mrs, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
+	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t n_draining;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
 	uint64_t next_id;
@@ -134,7 +140,8 @@ struct weft_dev {
 	struct weft_dev_listener *listeners;
 	struct weft_dev_qp *greeting;  /* those that wait for an answer, linked */
 	struct weft_dev_qp *backlog;   /* those with work that the engine had no room for */
-	struct weft_dev_mr **mrs;      /* [key & mask] */
+	struct weft_dev_mr **mrs;      /* [mr_slot(key)] */
+	struct weft_dev_mw *mws;       /* all of them, linked */
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct contact contacts[CONTACTS_MAX];
@@ -159,6 +166,15 @@ struct weft_dev_mr {
 	uint8_t *base;
 	uint64_t iova, len_bytes;
 	uint32_t key, access;
+};
+
+struct weft_dev_mw {
+	struct weft_dev_pd *pd;
+	struct weft_dev_mw *next;
+	const struct weft_dev_mr *mr; /* while it is bound, see mw_is_bound() */
+	struct weft_dev_qp *qp;       /* likewise, type 2 */
+	uint32_t type, key;           /* key: as the program knows it */
+	uint32_t bound;               /* type 1: the key that holds */
 };
 
 struct weft_dev_channel {
@@ -297,6 +313,26 @@ uint32_t mr_denied(uint32_t access);
 /* The memory of an SGE; NULL: no such key there, out of bounds, or access missing. */
 uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 
+static inline uint32_t mr_slot(uint32_t key)
+{
+	return key >> 8 & (KEYS - 1); /* the engine's */
+}
+uint32_t mr_rights(uint32_t access); /* WEFT_ACCESS_* of WEFT_DEV_REMOTE_* */
+
+/* ---- mw.c: memory windows ---- */
+
+/* Works that are done here, and not by the engine. */
+static inline bool mw_is_work(uint32_t op)
+{
+	return op == WEFT_DEV_LOCAL_INV || op == WEFT_DEV_BIND_MW;
+}
+/* A new one, into its queue's place; an errno value. */
+int mw_take(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct work *work);
+uint32_t mw_do(struct weft_dev_qp *qp, struct work *work); /* enum weft_dev_wc_status */
+void mw_undo(struct weft_dev_qp *qp, struct work *work);   /* it will not be done */
+void mw_forget_qp(struct weft_dev_qp *qp); /* it ends, or all of its works do */
+bool mw_uses(const struct weft_dev_mr *mr);
+
 /* ---- cq.c ---- */
 
 void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited);
@@ -339,6 +375,8 @@ void post_place(void *arg, const struct weft_place *place); /* the pump's */
 void done_take(struct weft_dev *dev, const struct weft_done *done);
 void done_flush(struct weft_dev_qp *qp);
 void done_fail_front(struct weft_dev_qp *qp, uint32_t status); /* the oldest send ends so */
+bool done_is_idle(const struct weft_dev_qp *qp); /* what was fed has been done */
+void done_until(struct weft_dev_qp *qp, uint64_t end); /* all sends before that one ended well */
 int srq_again(struct weft_dev_srq *srq, uint32_t slot); /* to the engine; ENOMEM */
 
 /* A receive is over, and its completion ready but for the queue pair's part. */

@@ -93,7 +93,7 @@ static bool is_readable(const void *at)
 
 static int check(const void *addr, uint64_t bytes, uint32_t access)
 {
-	if (!addr || !bytes || (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr || access & ~15u)
+	if (!addr || !bytes || (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr || access & ~31u)
 		return EINVAL;
 	if (access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 		!(access & WEFT_DEV_LOCAL_WRITE))
@@ -104,7 +104,7 @@ static int check(const void *addr, uint64_t bytes, uint32_t access)
 	return 0;
 }
 
-static uint32_t engine_access(uint32_t access)
+uint32_t mr_rights(uint32_t access)
 {
 	return (access & WEFT_DEV_REMOTE_WRITE ? WEFT_ACCESS_REMOTE_WRITE : 0u) |
 	       (access & WEFT_DEV_REMOTE_READ ? WEFT_ACCESS_REMOTE_READ : 0u) |
@@ -113,7 +113,7 @@ static uint32_t engine_access(uint32_t access)
 
 uint32_t mr_denied(uint32_t access)
 {
-	return engine_access(~access);
+	return mr_rights(~access);
 }
 
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
@@ -135,11 +135,14 @@ int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uin
 		.pd = pd, .base = addr, .iova = iova, .len_bytes = len_bytes, .access = access
 	};
 	pthread_mutex_lock(&dev->lock);
-	int error = weft_region_add(dev->ep, iova, addr, len_bytes, pd->number,
-		engine_access(access), (uint32_t)device_random(), &mr->key);
+	int error = WEFT_EFULL;
+
+	if (dev->n_mrs < MRS_MAX)
+		error = weft_region_add(dev->ep, iova, addr, len_bytes, pd->number,
+			mr_rights(access), (uint32_t)device_random(), &mr->key);
 
 	if (!error) {
-		dev->mrs[mr->key & (MRS_MAX - 1)] = mr;
+		dev->mrs[mr_slot(mr->key)] = mr;
 		dev->n_mrs++;
 		pd->users++;
 	}
@@ -158,9 +161,13 @@ int weft_dev_mr_close(struct weft_dev_mr *mr)
 
 	if (!device_is_dead(dev)) {
 		pthread_mutex_lock(&dev->lock);
+		if (mw_uses(mr)) {
+			pthread_mutex_unlock(&dev->lock);
+			return EBUSY;
+		}
 		reclaim_memory(mr);
 		(void)weft_region_drop(dev->ep, mr->key);
-		dev->mrs[mr->key & (MRS_MAX - 1)] = NULL;
+		dev->mrs[mr_slot(mr->key)] = NULL;
 		dev->n_mrs--;
 		mr->pd->users--;
 		pthread_mutex_unlock(&dev->lock);
@@ -174,9 +181,22 @@ uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr)
 	return mr->key;
 }
 
+bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr)
+{
+	struct weft_dev *dev = mr->pd->dev;
+
+	if (device_is_dead(dev))
+		return false;
+	pthread_mutex_lock(&dev->lock);
+	bool is = mw_uses(mr);
+
+	pthread_mutex_unlock(&dev->lock);
+	return is;
+}
+
 uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access)
 {
-	const struct weft_dev_mr *mr = pd->dev->mrs[sge->lkey & (MRS_MAX - 1)];
+	const struct weft_dev_mr *mr = pd->dev->mrs[mr_slot(sge->lkey)];
 
 	if (!mr || mr->key != sge->lkey || mr->pd != pd || (mr->access & access) != access ||
 		sge->len_bytes > mr->len_bytes ||

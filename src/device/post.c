@@ -119,7 +119,7 @@ static int gather(const struct sge_list *list, struct work *work)
 
 static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct work *work)
 {
-	bool comes_back = send->op >= WEFT_DEV_READ;
+	bool comes_back = send->op >= WEFT_DEV_READ && send->op <= WEFT_DEV_FETCH_ADD;
 	_Alignas(8) uint8_t room[sizeof(struct sge_list) +
 				 SGES_MAX * sizeof(((struct sge_list *)0)->part[0])];
 	struct sge_list *list = (void *)room;
@@ -151,13 +151,17 @@ static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 
 static bool may_do(const struct weft_dev_qp *qp, const struct weft_dev_send *send)
 {
-	if (send->op > WEFT_DEV_FETCH_ADD || send->n_sges > qp->init.sq_sges ||
+	if (send->op > WEFT_DEV_SEND_INV || send->n_sges > qp->init.sq_sges ||
 		(send->n_sges && !send->sges))
 		return false;
 	if (qp->init.profile == WEFT_DEV_DATAGRAM)
 		return (send->op == WEFT_DEV_SEND || send->op == WEFT_DEV_SEND_IMM) && send->ah;
-	if ((send->op >= WEFT_DEV_READ && send->flags & WEFT_DEV_INLINE) ||
-		qp->init.profile == WEFT_DEV_XRC_RECV || send->srqn > WEFT_PSN_MASK)
+	if (send->op >= WEFT_DEV_LOCAL_INV && qp->init.profile != WEFT_DEV_EXTENDED)
+		return false;
+	if ((send->op >= WEFT_DEV_READ && send->op <= WEFT_DEV_BIND_MW &&
+		    send->flags & WEFT_DEV_INLINE) ||
+		qp->init.profile == WEFT_DEV_XRC_RECV || send->srqn > WEFT_PSN_MASK ||
+		(send->op == WEFT_DEV_SEND_INV && !send->rkey))
 		return false;
 	return qp->init.profile != WEFT_DEV_STRICT || send->op <= WEFT_DEV_WRITE_IMM;
 }
@@ -182,13 +186,14 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		.srqn = send->srqn,
 		.is_group = send->ah && send->peer_qpn == GROUP_QPN && group_is(send->ah->gid),
 	};
-	rc = send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
-					   : take_memory(qp, send, work);
+	rc = mw_is_work(send->op)          ? mw_take(qp, send, work)
+	     : send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
+					     : take_memory(qp, send, work);
 	if (rc)
 		return rc;
 	if (qp->init.profile == WEFT_DEV_DATAGRAM && work->len_bytes > qp->dev->end.mtu_bytes)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
-	if (send->op >= WEFT_DEV_CMP_SWAP && !work->fault && work->len_bytes != 8)
+	if ((send->op == WEFT_DEV_CMP_SWAP || send->op == WEFT_DEV_FETCH_ADD) && !work->fault && work->len_bytes != 8)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 	qp->dev->owed_bytes += work->len_bytes;
 	qp->dev->owing = qp;
@@ -236,6 +241,7 @@ static const uint8_t kinds[] = {
 	[WEFT_DEV_READ] = WEFT_WORK_READ,
 	[WEFT_DEV_CMP_SWAP] = WEFT_WORK_CMP_SWAP,
 	[WEFT_DEV_FETCH_ADD] = WEFT_WORK_FETCH_ADD,
+	[WEFT_DEV_SEND_INV] = WEFT_WORK_SEND,
 };
 
 /* 0: taken; EAGAIN: later; else it fails with that completion status, negated. */
@@ -279,6 +285,7 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		.qkey = work->qkey & 1u << 31 ? qp->attr.qkey : work->qkey,
 		.peer_qpn = work->peer_qpn,
 		.srqn = work->srqn,
+		.shuts = work->op == WEFT_DEV_SEND_INV ? work->rkey : 0,
 	};
 
 	if (work->fault)
@@ -328,11 +335,23 @@ void queue_feed(struct weft_dev_qp *qp)
 	if (!qp->eq || qp->attr.state == WEFT_DEV_ERR)
 		return;
 	feed_receives(qp);
-	while (qp->connected && qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) {
-		int rc = give_one(qp, &qp->sq[qp->sq_fed & qp->sq_mask]);
+	while (qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) {
+		struct work *work = &qp->sq[qp->sq_fed & qp->sq_mask];
+		bool is_here = mw_is_work(work->op);
+
+		/* What ends here does so in its turn. */
+		if (is_here || work->fault ? !done_is_idle(qp) : !qp->connected)
+			break;
+		if (is_here || work->fault)
+			done_until(qp, qp->sq_fed);
+		int rc = is_here ? -(int)mw_do(qp, work) : give_one(qp, work);
 
 		if (rc == EAGAIN)
 			break;
+		if (is_here && !rc) {
+			done_until(qp, qp->sq_fed + 1);
+			continue;
+		}
 		qp->sq_fed++;
 		if (!rc)
 			continue;

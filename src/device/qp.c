@@ -50,6 +50,7 @@ void qp_let_go(struct weft_dev_qp *qp)
 	uint64_t now = weft_clock_now(NULL);
 
 	greet_stop(qp);
+	mw_forget_qp(qp);
 	if (!qp->eq)
 		return;
 	struct weft_qp_info info;

@@ -36,7 +36,7 @@ static bool recv_names(const struct recv *recv, uint32_t key)
 /* False: it cannot go on. */
 static bool copy(struct weft_dev_qp *qp, struct work *work, uint64_t id)
 {
-	bool sends = work->op < WEFT_DEV_READ;
+	bool sends = work->op < WEFT_DEV_READ || work->op == WEFT_DEV_SEND_INV;
 	uint8_t *own = sends ? malloc(WEFT_MAX(work->len_bytes, 1u)) : NULL;
 
 	if (own)

@@ -114,17 +114,6 @@ static void look_at_limits(struct weft_dev *dev)
  * In SQD nothing is given to the engine, so that what it has runs out.  Works without a completion
  * of their own are done when the engine has none; those with one, when it has been taken.
  */
-static bool is_drained(const struct weft_dev_qp *qp)
-{
-	struct weft_qp_info info;
-
-	weft_qp_info(qp->eq, &info);
-	for (uint64_t i = qp->sq_head; i != qp->sq_fed; i++)
-		if (qp->sq[i & qp->sq_mask].flags & WEFT_DEV_SIGNALED)
-			return false;
-	return !info.sq_used;
-}
-
 static void look_at_draining(struct weft_dev *dev)
 {
 	for (uint32_t i = 0; i < SLOTS; i++) {
@@ -134,7 +123,7 @@ static void look_at_draining(struct weft_dev *dev)
 			continue;
 		bool drains = qp->attr.state == WEFT_DEV_SQD && qp->eq;
 
-		if (drains && !is_drained(qp))
+		if (drains && !done_is_idle(qp))
 			continue;
 		qp->draining = false;
 		dev->n_draining--;

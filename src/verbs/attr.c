@@ -76,7 +76,9 @@ int ibv_query_device(struct ibv_context *ibv, struct ibv_device_attr *out)
 	(void)snprintf(out->fw_ver, sizeof(out->fw_ver), "%s", a->version);
 	if (context->strict || !a->extended)
 		return 0;
-	out->device_cap_flags |= IBV_DEVICE_XRC;
+	out->device_cap_flags |= IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+				 IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	out->max_mw = (int)a->max_mw;
 	out->max_qp_rd_atom = out->max_qp_init_rd_atom = (int)a->max_rd_atomic;
 	out->max_res_rd_atom = (int)(a->max_rd_atomic * WEFT_MIN(a->max_qp, 65536u));
 	out->atomic_cap = a->max_rd_atomic ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;

@@ -100,6 +100,7 @@ static void fill_operations(struct verbs_context *v)
 	v->create_srq_ex = srq_create_ex;
 	domain_fill(v);
 	xrc_fill(v);
+	mw_fill(&v->context.ops);
 	v->context.ops.poll_cq = cq_poll;
 	v->context.ops.req_notify_cq = cq_arm;
 	v->context.ops.post_send = post_send;

@@ -174,7 +174,7 @@ static void fill(struct ibv_wc *to, const struct weft_dev_wc *from)
 		.opcode = (enum ibv_wc_opcode)from->op,
 		.vendor_err = from->vendor,
 		.byte_len = from->len_bytes,
-		.imm_data = htobe32(from->imm),
+		.imm_data = from->flags & WEFT_DEV_WC_WITH_INV ? from->imm : htobe32(from->imm),
 		.qp_num = from->qpn,
 		.src_qp = from->src_qpn,
 		.wc_flags = from->flags };

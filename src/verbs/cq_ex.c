@@ -57,7 +57,10 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ibv)
 
 static __be32 read_imm_data(struct ibv_cq_ex *ibv)
 {
-	return htobe32(of(ibv)->now.imm);
+	const struct weft_dev_wc *now = &of(ibv)->now;
+
+	/* Also how ibv_wc_read_invalidated_rkey() asks, which wants a number. */
+	return now->flags & WEFT_DEV_WC_WITH_INV ? now->imm : htobe32(now->imm);
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *ibv)

@@ -63,6 +63,11 @@ struct mr {
 	unsigned int access;
 };
 
+struct mw {
+	struct ibv_mw ibv;
+	struct weft_dev_mw *dev;
+};
+
 struct ah {
 	struct ibv_ah ibv;
 	struct weft_dev_ah *dev;
@@ -179,6 +184,12 @@ void xrc_fill(struct verbs_context *v);
 int xrc_target_open(struct qp *qp, struct ibv_xrcd *xrcd);
 int xrc_target_close(struct qp *qp);
 struct weft_dev_xrcd *xrc_device(struct ibv_xrcd *xrcd);
+
+/* ---- mw.c: memory windows ---- */
+
+void mw_fill(struct ibv_context_ops *ops);
+/* What a work says of a window of type 2, in the device's words; false: it is of another type. */
+bool mw_words(const struct ibv_send_wr *wr, struct weft_dev_bind *bind);
 
 /* ---- qp.c ---- */
 

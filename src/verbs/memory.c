@@ -3,7 +3,7 @@
  * memory - protection domains, registered memory, and addresses of datagram peers.
  *
  * Access bits in the range that verbs call optional are hints and masked; of the others, what needs
- * hardware of a kind (on demand paging, windows) is refused.  Memory that this process cannot read,
+ * hardware of a kind (on demand paging) is refused.  Memory that this process cannot read,
  * a GPU's for one, is refused by the device with EFAULT, and programs then copy through memory of
  * their own.
  */
@@ -17,7 +17,7 @@
 
 #define ACCESS \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-		IBV_ACCESS_REMOTE_ATOMIC)
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
 #define HARMLESS (IBV_ACCESS_OPTIONAL_RANGE | IBV_ACCESS_HUGETLB)
 #define GRH_SGID_AT 8
 
@@ -112,6 +112,9 @@ int ibv_rereg_mr(
 			? EINVAL
 			: 0;
 	if (errno)
+		return IBV_REREG_MR_ERR_INPUT;
+	errno = EBUSY;
+	if (weft_dev_mr_is_bound(mr->dev)) /* windows lead to where it is */
 		return IBV_REREG_MR_ERR_INPUT;
 	now = (struct mr *)ibv_reg_mr_iova2(flags & IBV_REREG_MR_CHANGE_PD ? pd : ibv->pd,
 		moves ? addr : ibv->addr, moves ? length : ibv->length,

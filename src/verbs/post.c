@@ -22,7 +22,10 @@ static int refuse_strict(const struct ibv_send_wr *wr)
 		[IBV_WR_SEND_WITH_IMM] = "send with immediate",
 		[IBV_WR_RDMA_READ] = "read",
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "compare and swap",
-		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add" };
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "fetch and add",
+		[IBV_WR_LOCAL_INV] = "local invalidate",
+		[IBV_WR_BIND_MW] = "bind",
+		[IBV_WR_SEND_WITH_INV] = "send with invalidate" };
 	static uint32_t told;
 
 	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
@@ -41,10 +44,11 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 		.flags = wr->send_flags & (WEFT_DEV_FENCE | WEFT_DEV_SIGNALED | WEFT_DEV_SOLICITED |
 						  WEFT_DEV_INLINE),
 		.imm = be32toh(wr->imm_data) };
+	struct weft_dev_bind bind;
 
 	if (wr->num_sge < 0)
 		return EINVAL;
-	if (wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
+	if (wr->opcode > IBV_WR_SEND_WITH_INV)
 		return EOPNOTSUPP;
 	if (qp->ibv.qp_base.qp_type == IBV_QPT_XRC_SEND)
 		send.srqn = wr->qp_type.xrc.remote_srqn;
@@ -56,6 +60,13 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 		send.qkey = wr->wr.ud.remote_qkey;
 	} else if (wr->opcode >= IBV_WR_SEND && context_of(qp->ibv.qp_base.context)->strict) {
 		return refuse_strict(wr);
+	} else if (wr->opcode == IBV_WR_BIND_MW) {
+		if (!mw_words(wr, &bind))
+			return EINVAL;
+		send.bind = &bind;
+		send.rkey = wr->bind_mw.rkey;
+	} else if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV) {
+		send.rkey = wr->invalidate_rkey;
 	} else if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		send.remote_va = wr->wr.atomic.remote_addr;
 		send.rkey = wr->wr.atomic.rkey;

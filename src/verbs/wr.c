@@ -120,6 +120,26 @@ static void wr_send_imm(struct ibv_qp_ex *ibv, __be32 imm)
 	add(ibv, IBV_WR_SEND_WITH_IMM)->imm_data = imm;
 }
 
+static void wr_send_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+	add(ibv, IBV_WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ibv, uint32_t rkey)
+{
+	add(ibv, IBV_WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
+	const struct ibv_mw_bind_info *info)
+{
+	struct ibv_send_wr *wr = add(ibv, IBV_WR_BIND_MW);
+
+	wr->bind_mw.mw = mw;
+	wr->bind_mw.rkey = rkey;
+	wr->bind_mw.bind_info = *info;
+}
+
 static void wr_atomic_cmp_swp(
 	struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t va, uint64_t compare, uint64_t swap)
 {
@@ -231,6 +251,9 @@ bool build_open(struct qp *qp)
 	qp->ibv.wr_rdma_read = wr_rdma_read;
 	qp->ibv.wr_send = wr_send;
 	qp->ibv.wr_send_imm = wr_send_imm;
+	qp->ibv.wr_send_inv = wr_send_inv;
+	qp->ibv.wr_local_inv = wr_local_inv;
+	qp->ibv.wr_bind_mw = wr_bind_mw;
 	qp->ibv.wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->ibv.wr_atomic_fetch_add = wr_atomic_fetch_add;
 	qp->ibv.wr_set_ud_addr = wr_set_ud_addr;

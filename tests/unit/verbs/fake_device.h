@@ -40,7 +40,8 @@ static struct {
 	int events;
 	void *channel_user;
 	uint8_t ah_gid[16], group[16];
-	bool joined;
+	bool joined, is_bound;
+	struct weft_dev_bind bind; /* of the last that was sent */
 	uint32_t mr_access;
 	uint64_t mr_iova;
 	struct weft_dev_send sent[8];
@@ -166,6 +167,36 @@ int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len, uint64_t 
 	fake.mr_access = access;
 	fake.mr_iova = iova;
 	return opened((void **)mr, 1);
+}
+
+bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr)
+{
+	(void)mr;
+	return fake.is_bound;
+}
+
+struct weft_dev_mw {
+	unsigned type;
+};
+
+int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw **mw)
+{
+	(void)pd;
+	int error = opened((void **)mw, sizeof(**mw));
+
+	if (!error)
+		(*mw)->type = type;
+	return error;
+}
+
+int weft_dev_mw_close(struct weft_dev_mw *mw)
+{
+	return closed(mw);
+}
+
+uint32_t weft_dev_mw_key(const struct weft_dev_mw *mw)
+{
+	return mw->type << 28 | 0x100 | (uint32_t)fake.n_sent;
 }
 
 int weft_dev_mr_close(struct weft_dev_mr *mr)
@@ -396,6 +427,8 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		return ENOMEM;
 	fake.sent[fake.n_sent] = *send;
 	fake.more[fake.n_sent] = more;
+	if (send->bind)
+		fake.bind = *send->bind;
 	if (send->n_sges)
 		fake.sges[fake.n_sent] = send->sges[0];
 	fake.n_sent++;

@@ -19,7 +19,6 @@ TEST(refuse__answers_as_a_provider_without_it)
 	CHECK(!ibv_import_dm(b.context, 0));
 	CHECK_EQ(ibv_query_qp_data_in_order(b.qp, IBV_WR_RDMA_WRITE, 0), 0);
 	/* Operations that only the table has. */
-	CHECK(!ibv_alloc_mw(b.pd, IBV_MW_TYPE_1) && errno == EOPNOTSUPP);
 	CHECK(!ibv_alloc_null_mr(b.pd) && errno == EOPNOTSUPP);
 	close_bench(&b);
 }
