@@ -188,8 +188,8 @@ int weft_dev_close(struct weft_dev *dev)
 		return 0;
 	}
 	pthread_mutex_lock(&dev->lock);
-	bool busy = dev->n_qps || dev->n_mrs || dev->n_mws || dev->n_pds || dev->n_cqs || dev->n_srqs ||
-		    dev->n_ahs || dev->n_channels || dev->listeners;
+	bool busy = dev->n_qps || dev->n_mrs || dev->n_mws || dev->n_pds || dev->n_cqs ||
+		    dev->n_srqs || dev->n_ahs || dev->n_channels || dev->listeners;
 
 	linger(dev);
 	pthread_mutex_unlock(&dev->lock);

@@ -193,7 +193,8 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		return rc;
 	if (qp->init.profile == WEFT_DEV_DATAGRAM && work->len_bytes > qp->dev->end.mtu_bytes)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
-	if ((send->op == WEFT_DEV_CMP_SWAP || send->op == WEFT_DEV_FETCH_ADD) && !work->fault && work->len_bytes != 8)
+	if ((send->op == WEFT_DEV_CMP_SWAP || send->op == WEFT_DEV_FETCH_ADD) && !work->fault &&
+		work->len_bytes != 8)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 	qp->dev->owed_bytes += work->len_bytes;
 	qp->dev->owing = qp;

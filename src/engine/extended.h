@@ -75,6 +75,21 @@ struct recvq {
 	bool in_use, hit;
 };
 
+/* region.c */
+struct reach { /* what a packet to this QP asks for */
+	uint32_t rkey, pd, qpn, len_bytes, access; /* access: one of enum weft_access */
+	uint64_t va;
+};
+enum weft_drop region_fault(const struct weft_endpoint *ep, const struct reach *asked); /* why */
+/* NULL: key, domain, window's QP, access or bounds forbid it. */
+uint8_t *region_reach(const struct weft_endpoint *ep, const struct reach *asked);
+uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt); /* config.regions: none */
+uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot);
+
+/* memwin.c */
+/* A message of this QP says that one is to be shut; false: it may not. */
+bool memwin_shut_by(struct weft_qp *qp, uint32_t rkey);
+
 /* extended.c */
 bool ext_is_possible(const struct weft_endpoint *ep, const struct weft_qp_attr *attr);
 struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr);

@@ -85,10 +85,7 @@ struct parked_imm { /* an immediate, or the end of a send, that waits for its tu
 	bool valid;
 	uint8_t how; /* enum parked_how bits */
 };
-enum parked_how {
-	PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4,
-	PARKED_SHUTS = 8 /* the window that imm names */
-};
+enum parked_how { PARKED_SEND = 1, PARKED_IMM = 2, PARKED_SOLICITED = 4, PARKED_SHUTS = 8 };
 
 /* In qp.pd: no region's domain, so that a QP that takes no writes reaches none. */
 #define PD_SHUT (1u << 31)
@@ -471,21 +468,6 @@ size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max
 		    uint64_t now);
 struct answer *answer_add(struct weft_endpoint *ep);
 
-/* region.c */
-struct reach { /* what a packet to this QP asks for */
-	uint32_t rkey, pd, qpn, len_bytes, access; /* access: one of enum weft_access */
-	uint64_t va;
-};
-enum weft_drop region_fault(const struct weft_endpoint *ep, const struct reach *asked); /* why */
-/* NULL: key, domain, window's QP, access or bounds forbid it. */
-uint8_t *region_reach(const struct weft_endpoint *ep, const struct reach *asked);
-uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt); /* config.regions: none */
-uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot);
-
-/* memwin.c */
-/* A message of this QP says that one is to be shut; false: it may not. */
-bool memwin_shut_by(struct weft_qp *qp, uint32_t rkey);
-
 /* pathset.c */
 uint32_t pathset_pick(struct weft_endpoint *, struct pathset *, uint32_t ports, uint32_t avoid);
 uint32_t pathset_pick_away(struct weft_endpoint *, struct pathset *, uint32_t ports, uint32_t path);
@@ -559,7 +541,7 @@ static inline void window_set(struct weft_qp *qp, uint32_t psn, bool last)
 	qp->rx_last[at / 64] |= (uint64_t)last << (at % 64);
 }
 
-/* The low eight bits of a window's key are its owner's, who changes them as he likes. */
+/* A window's owner changes the low eight bits. */
 static inline uint32_t region_slot(const struct weft_endpoint *ep, uint32_t rkey)
 {
 	return rkey >> 8 & ep->region_mask;

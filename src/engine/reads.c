@@ -129,7 +129,8 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	struct weft_endpoint *ep = ext->qp->ep;
 	bool atomic = is_atomic(in->op);
 	uint32_t access = atomic ? WEFT_ACCESS_REMOTE_ATOMIC : WEFT_ACCESS_REMOTE_READ;
-	const struct reach asked = { in->rkey, in->pd, ext->qp->qpn, in->len_bytes, access, in->va };
+	const struct reach asked = { in->rkey, in->pd, ext->qp->qpn, in->len_bytes, access,
+		in->va };
 	uint64_t *result = &ext->result[ext->replies->sq_tail & ep->rd_mask];
 	uint8_t *at = NULL;
 

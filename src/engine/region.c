@@ -2,12 +2,12 @@
 /*
  * region - memory that peers may write to, found by key.
  *
- * A key's bits from the ninth on are a slot number, so that a look-up is one load; but the slot is the one that
- * the caller's secret salt names, or where that is taken the next free one of a walk that the salt
- * names, too.  So all 32 bits are the salt's (but for slots in use, of which there are few), and
- * who has seen one key knows nothing of another.  What is not open to remote writes (an empty
- * slot, a region without that access) has no bytes to reach, whatever key and domain a packet
- * names.
+ * A key's bits from the ninth on are a slot number, so that a look-up is one load; but the slot is
+ * the one that the caller's secret salt names, or where that is taken the next free one of a walk
+ * that the salt names, too.  So all 32 bits are the salt's (but for slots in use, of which there
+ * are few), and who has seen one key knows nothing of another.  What is not open to remote writes
+ * (an empty slot, a region without that access) has no bytes to reach, whatever key and domain a
+ * packet names.
  */
 #include "local.h"
 

@@ -33,6 +33,8 @@ for seed in 1 2; do
 	}
 	cat "$dir/server"
 done
+"$cc" -Wall -Wextra -Werror -O1 "$root/tests/live/windows.c" -o "$dir/windows" -libverbs || exit 1
+timeout 60 "$weft" lab run h1 -- "$weft" run -- "$dir/windows" || exit 1
 kill $flapping
 wait $flapping 2>/dev/null
 "$weft" lab down >/dev/null

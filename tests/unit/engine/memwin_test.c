@@ -21,7 +21,8 @@ static uint32_t bind(struct world *w, uint32_t access, uint32_t qpn)
 
 static struct weft_work through(const struct world *w, uint8_t kind, uint64_t id, uint32_t rkey)
 {
-	struct weft_work work = pair_work(w, 0, kind, id, 0, kind == WEFT_WORK_FETCH_ADD ? 8 : BYTES);
+	uint32_t bytes = kind == WEFT_WORK_FETCH_ADD ? 8 : BYTES;
+	struct weft_work work = pair_work(w, 0, kind, id, 0, bytes);
 
 	work.remote_va = VA;
 	work.rkey = rkey;
@@ -113,7 +114,8 @@ TEST(memwin__guards_key_bounds_access_domain_and_queue_pair)
 			CHECK_EQ(weft_memwin_shut(w.end[1], rkey), 0);
 			CHECK_EQ(weft_memwin_shut(w.end[1], rkey), WEFT_ESTATE);
 		}
-		struct weft_work work = through(&w, rows[i / 2].kind, 1, rkey ^ rows[i / 2].key_xor);
+		rkey ^= rows[i / 2].key_xor;
+		struct weft_work work = through(&w, rows[i / 2].kind, 1, rkey);
 
 		work.remote_va += (uint64_t)rows[i / 2].va;
 		work.len_bytes += rows[i / 2].len_more;
