@@ -66,7 +66,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *ibv, struct ibv_gid_entry *entr
 {
 	ssize_t found = 0;
 
-	for (uint32_t i = 0; i < GIDS && (size_t)found < n; i++, found++) {
+	if (n < GIDS) /* no part of it, as rdma-core has it */
+		return -EINVAL;
+	for (uint32_t i = 0; i < GIDS; i++, found++) {
 		struct ibv_gid_entry *to = (void *)((char *)entries + (size_t)found * bytes);
 		int error = _ibv_query_gid_ex(ibv, PORT, i, to, flags, bytes);
 

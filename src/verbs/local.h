@@ -207,6 +207,7 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more);
 /* ---- wr.c: works put together call by call ---- */
 
 bool build_open(struct qp *qp); /* fills the pointers */
+bool build_serves(const struct qp *qp, uint64_t operations); /* IBV_QP_EX_WITH_* */
 void build_close(struct qp *qp);
 
 #endif

@@ -125,8 +125,10 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 		.inline_bytes = qp->cap.max_inline_data,
 		.user = qp };
 
-	if ((attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) && !build_open(qp))
-		error = ENOMEM;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		error = !build_open(qp)                              ? ENOMEM
+			: build_serves(qp, attr->send_ops_flags) ? 0
+								 : EOPNOTSUPP;
 	if (!error)
 		error = weft_dev_qp_open(((struct pd *)attr->pd)->dev, &init, &qp->dev);
 	if (error) {

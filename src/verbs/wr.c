@@ -8,6 +8,7 @@
  */
 #include "local.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,6 +264,38 @@ bool build_open(struct qp *qp)
 	qp->ibv.wr_set_inline_data = wr_set_inline_data;
 	qp->ibv.wr_set_inline_data_list = wr_set_inline_data_list;
 	return true;
+}
+
+/* Inline functions of verbs.h call what the structure points to, unasked. */
+bool build_serves(const struct qp *qp, uint64_t operations)
+{
+#define OPERATION(flag, name) \
+	{ IBV_QP_EX_WITH_##flag, offsetof(struct ibv_qp_ex, wr_##name) }
+	static const struct {
+		uint64_t flag;
+		size_t at;
+	} known[] = {
+		OPERATION(RDMA_WRITE, rdma_write),
+		OPERATION(RDMA_WRITE_WITH_IMM, rdma_write_imm),
+		OPERATION(SEND, send),
+		OPERATION(SEND_WITH_IMM, send_imm),
+		OPERATION(RDMA_READ, rdma_read),
+		OPERATION(ATOMIC_CMP_AND_SWP, atomic_cmp_swp),
+		OPERATION(ATOMIC_FETCH_AND_ADD, atomic_fetch_add),
+		OPERATION(LOCAL_INV, local_inv),
+		OPERATION(BIND_MW, bind_mw),
+		OPERATION(SEND_WITH_INV, send_inv),
+	};
+#undef OPERATION
+
+	for (size_t i = 0; i < WEFT_COUNT(known); i++) {
+		void (*function)(void);
+
+		memcpy(&function, (const char *)&qp->ibv + known[i].at, sizeof(function));
+		if (function)
+			operations &= ~known[i].flag;
+	}
+	return !operations;
 }
 
 void build_close(struct qp *qp)

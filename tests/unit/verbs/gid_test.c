@@ -47,7 +47,7 @@ TEST(gid_address__understands_every_form)
 	close_context(context);
 }
 
-TEST(ibv_query_gid_table__gives_what_fits)
+TEST(ibv_query_gid_table__gives_all_or_nothing)
 {
 	struct ibv_gid_entry entries[GIDS + 1], one;
 
@@ -55,7 +55,8 @@ TEST(ibv_query_gid_table__gives_what_fits)
 	CHECK_EQ(ibv_query_gid_table(context, entries, GIDS + 1, 0), GIDS);
 	CHECK_EQ(entries[3].gid_index, 3);
 	CHECK_EQ(entries[3].gid_type, IBV_GID_TYPE_ROCE_V2);
-	CHECK_EQ(ibv_query_gid_table(context, entries, 2, 0), 2);
+	CHECK_EQ(ibv_query_gid_table(context, entries, GIDS, 0), GIDS);
+	CHECK_EQ(ibv_query_gid_table(context, entries, GIDS - 1, 0), -EINVAL);
 	CHECK_EQ(ibv_query_gid_ex(context, 1, 2, &one, 0), 0);
 	CHECK_EQ(one.gid_index, 2);
 	CHECK_EQ(ibv_query_gid_ex(context, 1, GIDS, &one, 0), ENODATA);

@@ -107,3 +107,19 @@ TEST(build_close__leaves_other_queue_pairs_alone)
 	CHECK(!ibv_qp_to_qp_ex(b.qp));
 	close_bench(&b);
 }
+
+TEST(build_serves__no_operation_that_there_is_no_function_for)
+{
+	static const uint64_t unserved[] = { IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_TSO << 1,
+		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO << 2, UINT64_MAX };
+	struct bench b = open_bench(IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ);
+
+	for (size_t i = 0; i < WEFT_COUNT(unserved); i++) {
+		struct ibv_qp_init_attr_ex attr = { .send_cq = b.cq, .recv_cq = b.cq, .pd = b.pd,
+			.qp_type = IBV_QPT_RC, .send_ops_flags = unserved[i],
+			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS };
+
+		CHECK(!ibv_create_qp_ex(b.context, &attr) && errno == EOPNOTSUPP);
+	}
+	close_bench(&b);
+}
