@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PROCESSES = 3, THREADS = 2, QPS = 8, MRS = 6, CQS = 2, NAMES = 64, LIMIT_S = 60 };
+enum { PROCESSES = 3, THREADS = 2, QPS = 8, MRS = 6, MWS = 4, CQS = 2, NAMES = 64, LIMIT_S = 60 };
 #define BYTES 20000u
 
 struct name { /* torn reads are as good as any other guess */
@@ -46,7 +46,7 @@ struct slot {
 
 static struct weft_dev *dev;
 static struct weft_dev_pd *pd;
-static struct slot cqs[CQS], mrs[MRS], qps[QPS], srq;
+static struct slot cqs[CQS], mrs[MRS], mws[MWS], qps[QPS], srq;
 
 struct worker {
 	struct weft_rng rng;
@@ -82,16 +82,17 @@ static void change_mr(struct worker *w)
 		return;
 	}
 	if (slot->it) {
-		WEFT_ASSERT(!weft_dev_mr_close(slot->it));
-		free(slot->memory);
-		slot->it = slot->memory = NULL;
+		if (!weft_dev_mr_close(slot->it)) { /* else a window is bound to it */
+			free(slot->memory);
+			slot->it = slot->memory = NULL;
+		}
 	} else {
 		struct weft_dev_mr *mr = NULL;
 
 		slot->memory = malloc(BYTES);
 		WEFT_ASSERT(slot->memory);
 		if (weft_dev_mr_open(pd, slot->memory, BYTES, (uintptr_t)slot->memory,
-			    below(w, 4) ? 15 : below(w, 16), &mr)) {
+			    below(w, 4) ? 31 : below(w, 32), &mr)) {
 			free(slot->memory);
 			slot->memory = NULL;
 		}
@@ -102,6 +103,54 @@ static void change_mr(struct worker *w)
 			name->rkey = weft_dev_mr_key(mr);
 			name->va = (uintptr_t)slot->memory;
 		}
+	}
+	leave(slot);
+}
+
+static void change_mw(struct worker *w)
+{
+	struct slot *slot = &mws[below(w, MWS)];
+	struct weft_dev_mw *mw = NULL;
+
+	if (!enter(slot))
+		return;
+	if (slot->it && !below(w, 50)) {
+		WEFT_ASSERT(!weft_dev_mw_close(slot->it));
+		slot->it = NULL;
+	} else if (!slot->it) {
+		WEFT_ASSERT(!weft_dev_mw_open(pd, 1 + below(w, 2), &mw));
+		slot->it = mw;
+	}
+	leave(slot);
+}
+
+/* Binds a window, or takes one back, or is wrong about it. */
+static void post_mw(struct worker *w)
+{
+	struct slot *slot = &mws[below(w, MWS)], *qp = &qps[below(w, QPS)];
+	struct slot *mr = &mrs[below(w, MRS)];
+	struct name *name = &shared->names[below(w, NAMES)];
+
+	if (!enter(slot))
+		return;
+	if (slot->it && enter(qp)) {
+		if (qp->it && enter(mr)) {
+			uint32_t key = weft_dev_mw_key(slot->it) ^ below(w, 2);
+			struct weft_dev_bind bind = { .mw = slot->it,
+				.addr = (uintptr_t)mr->memory + below(w, 100),
+				.len_bytes = below(w, BYTES),
+				.mr_key = mr->it ? weft_dev_mr_key(mr->it) : 3,
+				.access = 14, .zero_based = below(w, 2) };
+			struct weft_dev_send send = { .id = 3, .rkey = key, .bind = &bind,
+				.op = WEFT_DEV_LOCAL_INV + below(w, 3), .flags = below(w, 4) };
+
+			if (!weft_dev_post_send(qp->it, &send, !below(w, 4))) {
+				name->rkey = weft_dev_mw_key(slot->it);
+				name->va = bind.zero_based ? 0 : bind.addr;
+			}
+			leave(mr);
+		}
+		leave(qp);
 	}
 	leave(slot);
 }
@@ -332,7 +381,7 @@ static void look_around(struct worker *w)
 static void *work(void *arg)
 {
 	static void (*const deeds[])(struct worker *w) = { change_mr, change_qp, post, post, post,
-		poll_cq, poll_cq, look_around };
+		change_mw, post_mw, poll_cq, poll_cq, look_around };
 	struct worker *w = arg;
 
 	while (!shared->stop)
@@ -344,6 +393,8 @@ static void end(void)
 {
 	for (unsigned i = 0; i < QPS; i++)
 		WEFT_ASSERT(!qps[i].it || !weft_dev_qp_close(qps[i].it));
+	for (unsigned i = 0; i < MWS; i++)
+		WEFT_ASSERT(!mws[i].it || !weft_dev_mw_close(mws[i].it));
 	for (unsigned i = 0; i < MRS; i++) {
 		WEFT_ASSERT(!mrs[i].it || !weft_dev_mr_close(mrs[i].it));
 		free(mrs[i].memory);

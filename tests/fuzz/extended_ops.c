@@ -6,7 +6,9 @@
  * first connection is honest: packets are lost, doubled, cut and reordered, never changed, so all
  * that is posted ends well, in order, once, with the right bytes.  The second one and the
  * datagrams are lied to as well: for them bounds and an end in bounded time are what remains, and
- * that the first one does not notice.  weft_check() follows each call.
+ * that the first one does not notice.  A third one is of XRC, to two queues, and honest in every
+ * other input.  The second one's peer may also come by a memory window, which is bound, shut, and
+ * given back by messages.  weft_check() follows each call.
  */
 #include "extended_ops.h"
 
@@ -41,9 +43,24 @@ static void post_recv(struct ops *o, uint32_t c)
 	called(o, 0);
 }
 
+static void post_xrc(struct ops *o, uint32_t q)
+{
+	uint32_t n = o->xrc_posted[q];
+	struct weft_recv recv = { .id = XRC_ID(q) | n % BUFFERS, .scattered = n & 1,
+				  .to = area[1][XRC].recv[q * BUFFERS / 2 + n % (BUFFERS / 2)],
+				  .len_bytes = MSG_MAX };
+
+	if (n - o->xrc_done[q] < BUFFERS / 4 &&
+	    !weft_recvq_post(o->ep[1], o->xrc_queue[q], &recv))
+		o->xrc_posted[q]++;
+	called(o, 1);
+}
+
 static void call_recv(struct ops *o)
 {
-	if (chance(o, 128))
+	if (chance(o, 64))
+		post_xrc(o, below(o, QUEUES));
+	else if (chance(o, 128))
 		post_shared(o);
 	else
 		post_recv(o, below(o, CONNS));
@@ -58,6 +75,7 @@ static struct job draw(struct ops *o, struct half *h)
 		.from = below(o, SOURCE_BYTES - MSG_MAX),
 		.to = h->posted % JOBS * MSG_MAX,
 		.before = h->model,
+		.queue = (uint8_t)below(o, QUEUES),
 	};
 
 	job.has_imm &= job.kind <= WEFT_WORK_SEND;
@@ -66,8 +84,10 @@ static struct job draw(struct ops *o, struct half *h)
 
 static void call_post(struct ops *o)
 {
-	uint32_t c = below(o, CONNS), slot;
-	int e = (int)below(o, 2);
+	uint32_t c = below(o, CONNS + 1), slot;
+
+	c = c == CONNS ? XRC : c;
+	int e = c == XRC ? 0 : (int)below(o, 2);
 	struct half *h = &o->half[c][e], *peer = &o->half[c][!e];
 	struct job job = draw(o, h);
 	uint64_t add = byte(o);
@@ -85,7 +105,12 @@ static void call_post(struct ops *o)
 		.has_imm = job.has_imm, .silent = job.silent, .fence = chance(o, 32),
 		.to = read ? area[e][c].dest[slot] : (uint8_t *)&area[e][c].results[slot],
 		.scattered = read && chance(o, 64),
+		.srqn = c == XRC ? o->srqn[job.queue] : 0,
 	};
+	if (c == 1 && !e && o->window && chance(o, 64)) {
+		work.rkey = o->window;
+		work.shuts = job.kind == WEFT_WORK_SEND && !job.has_imm ? o->window : 0;
+	}
 	if (job.kind == WEFT_WORK_FETCH_ADD)
 		work.operand[0] = add;
 	work.operand[1] = add;
@@ -108,6 +133,29 @@ static void call_post(struct ops *o)
 	h->posted++;
 }
 
+/* End 1 lets the second connection in by a window: for that queue pair, or for its domain. */
+static void call_window(struct ops *o)
+{
+	struct weft_memwin to = { .va = VA, .base = area[1][1].target, .len_bytes = TARGET_BYTES,
+				  .access = below(o, 8), .rkey = o->window ^ byte(o),
+				  .qpn = chance(o, 128) ? o->half[1][1].qp->qpn : WEFT_ANY_QP };
+
+	if (!o->window) {
+		if (weft_memwin_open(o->ep[1], 1, byte(o) << 24, &o->window))
+			o->window = 0;
+	} else if (chance(o, 128)) {
+		if (!weft_memwin_bind(o->ep[1], o->window, &to))
+			o->window = to.rkey;
+	} else if (chance(o, 128)) {
+		weft_memwin_shut(o->ep[1], o->window);
+		WEFT_ASSERT(!weft_memwin_is_bound(o->ep[1], o->window));
+	} else {
+		WEFT_ASSERT(!weft_memwin_close(o->ep[1], o->window));
+		o->window = 0;
+	}
+	called(o, 1);
+}
+
 static void call_datagram(struct ops *o)
 {
 	int e = (int)below(o, 2);
@@ -121,20 +169,25 @@ static void call_datagram(struct ops *o)
 	called(o, e);
 }
 
-/* ---- the oracle: of the honest connection ---- */
+/* ---- the oracle: of honest connections ---- */
 
-static void verify_job(struct ops *o, int e, uint32_t id)
+static bool is_straight(const struct ops *o, uint32_t c)
 {
-	const struct job *job = &o->half[0][e].jobs[id % JOBS];
+	return !c || (c == XRC && o->xrc_is_honest);
+}
+
+static void verify_job(struct ops *o, uint32_t c, int e, uint32_t id)
+{
+	const struct job *job = &o->half[c][e].jobs[id % JOBS];
 
 	if (job->kind == WEFT_WORK_WRITE)
-		WEFT_ASSERT(!memcmp(area[!e][0].target + job->to, source[e] + job->from,
+		WEFT_ASSERT(!memcmp(area[!e][c].target + job->to, source[e] + job->from,
 				    job->len_bytes));
 	else if (job->kind == WEFT_WORK_READ)
-		WEFT_ASSERT(!memcmp(area[e][0].dest[id % JOBS], source[!e] + job->from,
+		WEFT_ASSERT(!memcmp(area[e][c].dest[id % JOBS], source[!e] + job->from,
 				    job->len_bytes));
 	else if (job->kind != WEFT_WORK_SEND)
-		WEFT_ASSERT(area[e][0].results[id % JOBS] == job->before);
+		WEFT_ASSERT(area[e][c].results[id % JOBS] == job->before);
 }
 
 static void work_done(struct ops *o, uint32_t c, int e, const struct weft_done *done)
@@ -144,18 +197,18 @@ static void work_done(struct ops *o, uint32_t c, int e, const struct weft_done *
 	WEFT_ASSERT(done->id < h->posted && done->id >= h->completed);
 	for (; h->completed < done->id; h->completed++) {
 		WEFT_ASSERT(h->jobs[h->completed % JOBS].silent);
-		if (!c)
-			verify_job(o, e, h->completed);
+		if (is_straight(o, c))
+			verify_job(o, c, e, h->completed);
 	}
 	const struct job *job = &h->jobs[done->id % JOBS];
 
 	h->completed++;
 	WEFT_ASSERT(done->kind == job->kind + (job->kind > 0));
-	if (c)
+	if (!is_straight(o, c))
 		return;
 	WEFT_ASSERT(done->status == WEFT_OK);
 	WEFT_ASSERT(done->len_bytes == (job->kind > WEFT_WORK_READ ? 8 : job->len_bytes));
-	verify_job(o, e, (uint32_t)done->id);
+	verify_job(o, c, e, (uint32_t)done->id);
 }
 
 static bool consumes(const struct job *job)
@@ -180,21 +233,29 @@ static void recv_done(struct ops *o, uint32_t c, int e, const struct weft_done *
 	struct half *h = &o->half[c][e];
 	const struct half *peer = &o->half[c][!e];
 
+	const uint8_t *buffer = area[e][done->id & SHARED_ID ? SHARED : c].recv[done->id % BUFFERS];
+	uint32_t queue = (uint32_t)(done->id >> 16) & 1;
 	bool alone = true;
 
-	if (done->id & SHARED_ID)
+	if (done->id & SHARED_ID) {
 		alone = leave_shared(o, done->id);
-	else
+	} else if (c == XRC) {
+		uint32_t n = o->xrc_done[queue]++;
+
+		WEFT_ASSERT(done->id == (XRC_ID(queue) | n % BUFFERS));
+		buffer = area[1][XRC].recv[queue * BUFFERS / 2 + n % (BUFFERS / 2)];
+	} else {
 		WEFT_ASSERT(done->id == h->recvs_done++);
-	if (c)
+	}
+	if (!is_straight(o, c))
 		return;
 	WEFT_ASSERT(done->status == WEFT_OK);
 	while (h->heard < peer->posted && !consumes(&peer->jobs[h->heard % JOBS]))
 		h->heard++;
 	WEFT_ASSERT(h->heard < peer->posted);
 	const struct job *job = &peer->jobs[h->heard % JOBS];
-	const uint8_t *buffer = area[e][done->id & SHARED_ID ? SHARED : c].recv[done->id % BUFFERS];
 
+	WEFT_ASSERT(c != XRC || (job->queue == queue && done->peer == o->xrc_queue[queue]));
 	WEFT_ASSERT(done->len_bytes == job->len_bytes);
 	WEFT_ASSERT(done->flags == (job->has_imm ? WEFT_DONE_HAS_IMM : 0));
 	WEFT_ASSERT(!job->has_imm || done->imm == h->heard);
@@ -203,7 +264,7 @@ static void recv_done(struct ops *o, uint32_t c, int e, const struct weft_done *
 		WEFT_ASSERT(!alone ||
 			    !memcmp(buffer, source[!e] + job->from, job->len_bytes));
 	else
-		verify_job(o, !e, h->heard);
+		verify_job(o, c, !e, h->heard);
 	h->heard++;
 }
 
@@ -211,7 +272,7 @@ static void poll(struct ops *o, int e)
 {
 	struct weft_done done;
 
-	for (uint32_t c = 0; c <= CONNS; c++) {
+	for (uint32_t c = 0; c <= XRC; c++) {
 		while (weft_poll(o->ep[e], c, &done, 1)) {
 			bool recv = done.kind == WEFT_DONE_RECV || done.kind == WEFT_DONE_RECV_IMM;
 
@@ -235,7 +296,8 @@ static void poll(struct ops *o, int e)
 
 static bool is_honest(const struct ops *o, uint32_t to, uint32_t qpn)
 {
-	return (qpn | 1) == (o->half[0][to].qp->qpn | 1);
+	return (qpn | 1) == (o->half[0][to].qp->qpn | 1) ||
+	       (o->xrc_is_honest && (qpn | 1) == (o->half[XRC][to].qp->qpn | 1));
 }
 
 static void change(struct ops *o, struct weft_pkt *pkt)
@@ -256,7 +318,7 @@ static void change(struct ops *o, struct weft_pkt *pkt)
 			pkt->ack.syndrome = (uint8_t)byte(o);
 		return;
 	}
-	switch (below(o, 9)) {
+	switch (below(o, 10)) {
 	case 0: w->va ^= mask; break;
 	case 1: w->rkey ^= (uint32_t)mask; break;
 	case 2: w->msg_bytes ^= (uint32_t)mask; break;
@@ -265,6 +327,7 @@ static void change(struct ops *o, struct weft_pkt *pkt)
 	case 5: pkt->psn = weft_psn_add(pkt->psn, below(o, 16)); break;
 	case 6: w->len_bytes = (uint16_t)below(o, 1100); break;
 	case 7: pkt->dqpn ^= 1; break;
+	case 8: w->srqn ^= (uint32_t)mask & WEFT_PSN_MASK; break;
 	default: pkt->op = (uint8_t)(chance(o, 64) ? 0xC6 + below(o, 6) : 0xE0 + below(o, 32));
 	}
 	w->data = source[0];
@@ -326,8 +389,8 @@ static void place(struct ops *o, int e, const struct weft_pkt *pkt, const struct
 	uint8_t *to = p->list_at ? (uint8_t *)p->to + (p->list_at - 1) : p->to;
 	bool mine = inside(&area[e][SHARED], sizeof(struct area), to, p->len_bytes);
 
-	for (uint32_t c = 0; c < CONNS; c++)
-		if ((o->half[c][e].qp->qpn | 1) == (pkt->dqpn | 1))
+	for (uint32_t c = 0; c <= XRC; c++)
+		if (c != SHARED && (o->half[c][e].qp->qpn | 1) == (pkt->dqpn | 1))
 			mine |= inside(&area[e][c], sizeof(struct area), to, p->len_bytes);
 	WEFT_ASSERT(mine && p->from == pkt->w.data);
 	WEFT_ASSERT(p->len_bytes <= pkt->w.len_bytes && p->len_bytes + 8u >= pkt->w.len_bytes);
@@ -414,7 +477,14 @@ static bool all_done(struct ops *o)
 			h->heard++;
 		done &= h->qp->sq_head == h->qp->sq_tail && h->heard == peer->posted;
 	}
-	return done;
+	struct half *from = &o->half[XRC][0], *to = &o->half[XRC][1];
+
+	if (!o->xrc_is_honest)
+		return done;
+	WEFT_ASSERT(from->qp->state == WEFT_QP_RTS && to->qp->state == WEFT_QP_RTS);
+	while (to->heard < from->posted && !consumes(&from->jobs[to->heard % JOBS]))
+		to->heard++;
+	return done && from->qp->sq_head == from->qp->sq_tail && to->heard == from->posted;
 }
 
 static void finish(struct ops *o)
@@ -429,6 +499,8 @@ static void finish(struct ops *o)
 
 		post_shared(o);
 		post_recv(o, 0);
+		for (uint32_t q = 0; q < QUEUES; q++)
+			post_xrc(o, q);
 		for (int e = 0; e < 2; e++) {
 			while (output(o, e, 8) == 8)
 				;
@@ -485,6 +557,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 				call_life(&o);
 			else if (what >> 4 > 12)
 				call_port(&o);
+			else if (what >> 4 > 9)
+				call_window(&o);
 		}
 	}
 	finish(&o);

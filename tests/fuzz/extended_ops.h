@@ -12,12 +12,14 @@
 enum {
 	CONNS = 2, PORTS = 2, PATHS = 4, JOBS = 64, BUFFERS = 64, MSG_MAX = 2048,
 	TARGET_BYTES = JOBS * MSG_MAX, SOURCE_BYTES = 1 << 16, FLIGHTS = 96, SHARED = CONNS,
+	XRC = CONNS + 1, QUEUES = 2, XRC_DOMAIN = 9,
 };
 #define VA UINT64_C(0x40000)
 #define SHARED_ID (UINT64_C(1) << 32)
+#define XRC_ID(queue) (UINT64_C(2) << 32 | (uint64_t)(queue) << 16)
 
 struct job {
-	uint8_t kind;
+	uint8_t kind, queue; /* queue: of XRC */
 	bool silent, has_imm;
 	uint32_t len_bytes, from, to;
 	uint64_t before; /* atomics: what must have been there */
@@ -53,7 +55,10 @@ struct ops {
 	/* A stalled message holds its buffer while others come round to it: then both write. */
 	uint8_t shared_users[BUFFERS];
 	bool shared_mixed[BUFFERS];
-	struct half half[CONNS][2];
+	struct half half[XRC + 1][2]; /* of XRC: end 0 sends, end 1 receives; none is SHARED */
+	uint32_t xrc_queue[QUEUES], srqn[QUEUES], xrc_posted[QUEUES], xrc_done[QUEUES];
+	bool xrc_is_honest;
+	uint32_t window; /* of end 1 onto what the second connection may touch; 0: none */
 	struct weft_qp *dgram[2];
 	struct flight flight[FLIGHTS], old[8];
 	uint32_t flights, olds;
@@ -62,7 +67,7 @@ struct ops {
 };
 
 extern uint64_t ops_calls;
-static struct area area[2][CONNS + 1]; /* the last one: shared receives, and datagrams */
+static struct area area[2][XRC + 1]; /* SHARED: its receives, and datagrams */
 static uint8_t source[2][SOURCE_BYTES];
 
 static uint32_t byte(struct ops *o)
@@ -141,6 +146,49 @@ static void close_conn(struct ops *o, uint32_t c)
 	}
 }
 
+/* One way, from end 0 to whichever of end 1's two queues a message names. */
+static void open_xrc(struct ops *o)
+{
+	struct weft_qp_attr attr = {
+		.cq_tx = XRC, .cq_rx = XRC, .pd = XRC, .xrcd = XRC_DOMAIN, .cc = &weft_cc_nscc,
+		.cc_config = { .rate_bps = 100000000000, .max_cwnd_bytes = 4096u << below(o, 6) },
+		.mpr_rx_psns = o->config.window_psns, .mpr_tx_psns = o->config.window_psns,
+		.trim_nack_rx = chance(o, 128), .timeout_exp = (uint8_t)(2 + below(o, 6)),
+		.retry_count = 25, .rnr_timer = (uint8_t)(1 + below(o, 8)),
+		.rnr_retry = WEFT_RNR_FOR_EVER, .wimm_rx = 4, .wimm_tx = 4,
+		.rd_atomic_rx = 2, .rd_atomic_tx = 2,
+	};
+
+	o->xrc_is_honest = chance(o, 128);
+	for (int e = 0; e < 2; e++) {
+		struct half *h = &o->half[XRC][e];
+
+		attr.kind = e ? WEFT_QP_XRC_RECV : WEFT_QP_XRC_SEND;
+		h->tenant = attr.user = ++o->tenants;
+		area[e][XRC].counter = 0;
+		WEFT_ASSERT(!weft_qp_open(o->ep[e], &attr, &h->qp));
+	}
+	for (uint32_t q = 0; q < QUEUES; q++) {
+		WEFT_ASSERT(!weft_recvq_open(o->ep[1], &o->xrc_queue[q]));
+		WEFT_ASSERT(!weft_recvq_share(o->ep[1], o->xrc_queue[q], XRC_DOMAIN, XRC,
+					      &o->srqn[q]));
+	}
+	WEFT_ASSERT(!weft_region_add(o->ep[1], VA, &area[1][XRC].counter, sizeof(struct area), XRC,
+				     7, byte(o) << 24, &o->half[XRC][1].key));
+	WEFT_ASSERT(!weft_region_add(o->ep[1], VA, source[1], SOURCE_BYTES, XRC,
+				     WEFT_ACCESS_REMOTE_READ, byte(o) << 24,
+				     &o->half[XRC][1].source_key));
+	for (int e = 0; e < 2; e++) {
+		attr.peer = (uint32_t)!e;
+		attr.peer_qpn = o->half[XRC][!e].qp->qpn;
+		attr.pathset = o->set[e];
+		attr.psn_tx = attr.psn_rx = 0xfffff0;
+		WEFT_ASSERT(!weft_qp_move(o->half[XRC][e].qp, WEFT_QP_RTR, &attr, o->now));
+		WEFT_ASSERT(!weft_qp_move(o->half[XRC][e].qp, WEFT_QP_RTS, &attr, o->now));
+		called(o, e);
+	}
+}
+
 static void open_datagrams(struct ops *o, int e)
 {
 	struct weft_qp_attr attr = { .cq_tx = SHARED, .cq_rx = SHARED, .qkey = 5,
@@ -159,7 +207,7 @@ static void choose(struct ops *o)
 
 	weft_config_default(&o->config);
 	o->config.qps = 8;
-	o->config.cqs = CONNS + 1;
+	o->config.cqs = XRC + 1;
 	o->config.regions = 8;
 	o->config.pathsets = 1;
 	o->config.paths_per_set = PATHS;
@@ -174,9 +222,9 @@ static void choose(struct ops *o)
 	o->config.events = 16;
 	o->config.mtu_bytes = mtus[below(o, 4)];
 	o->config.sack_bytes = 1024u << below(o, 4);
-	o->config.extended_qps = CONNS + 1;
+	o->config.extended_qps = CONNS + 2;
 	o->config.rd_atomic_max = 2;
-	o->config.recvqs = 1;
+	o->config.recvqs = 1 + QUEUES;
 	o->config.recvq_depth = 16;
 	o->drop = (uint8_t)(byte(o) / 6);
 	o->dup = (uint8_t)(byte(o) / 8);
@@ -205,6 +253,7 @@ static void start(struct ops *o)
 	WEFT_ASSERT(!weft_recvq_open(o->ep[1], &o->recvq));
 	for (uint32_t c = 0; c < CONNS; c++)
 		open_conn(o, c);
+	open_xrc(o);
 	open_datagrams(o, 0);
 	open_datagrams(o, 1);
 }
