@@ -196,6 +196,8 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		learn_rtt(qp, rtt_ns);
 	if (recent && sent_outstanding(qp))
 		loss_scan(qp, base, ~s->bitmap, now);
+	if (WEFT_UNLIKELY(qp->in_doubt) && recent && sent_outstanding(qp))
+		loss_scan_all(qp, s->ooo_pkts, now);
 	tell_cc(qp, s, newly, rtt_ns, now);
 	hear_window(qp, s);
 	loss_keep_clock(qp, now);

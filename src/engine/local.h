@@ -189,7 +189,7 @@ struct weft_qp {
 	uint8_t nak;            /* ERROR: what the peer was told, for whoever did not hear; or 0 */
 	uint8_t refused;        /* ERROR: likewise, also where a reply said it */
 	uint8_t spurious_shift; /* reorder_ns is doubled this often */
-	bool probe_out, in_use;
+	bool probe_out, in_use, rescue, in_doubt; /* the last two: see loss.c */
 	const struct weft_cc_ops *cc;
 	struct ext *ext;        /* NULL: strict; a stream of replies shares its QP's */
 	uint64_t cc_state[WEFT_CC_STATE_MAX / 8];
@@ -439,8 +439,8 @@ enum weft_status ack_in_status(uint8_t syndrome);
 enum loss_cause { LOSS_FIFO, LOSS_REORDER, LOSS_TIMER, LOSS_SILENCE, LOSS_NACK, LOSS_PORT };
 void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t now);
 void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now);
-void loss_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause,
-		uint64_t now);
+void loss_scan_all(struct weft_qp *qp, uint32_t ooo_pkts, uint64_t now);
+void loss_plane(struct weft_endpoint *, uint32_t set, uint32_t plane, enum loss_cause, uint64_t);
 void loss_on_answer(struct weft_qp *qp, uint64_t now); /* to a probe */
 void loss_on_timer(struct weft_qp *qp, uint64_t now);
 void loss_keep_clock(struct weft_qp *qp, uint64_t now);
@@ -453,8 +453,8 @@ void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		   struct weft_place *place); /* left alone where nothing is to be moved */
 bool respond_stray(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void respond_take(struct weft_qp *qp, const struct weft_pkt *pkt, bool last, uint64_t now);
-void respond_refuse(struct weft_qp *qp, enum weft_drop why, uint8_t syndrome, uint8_t port,
-		    enum weft_status status);
+void respond_refuse(struct weft_qp *, enum weft_drop, uint8_t syndrome, uint8_t port,
+		    enum weft_status why);
 bool respond_park(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t how);
 uint32_t window_advance(struct weft_qp *qp); /* how many PSNs cack moved */
 uint64_t window_bits(const struct weft_qp *qp, uint32_t base);

@@ -17,6 +17,9 @@
  * Silence of everybody is not blamed on paths: a peer that was not scheduled for 10 ms must
  * not cost it every path it has.
  *
+ * After a probe two things help who is stuck: loss_scan_all() knows what is missing by what the
+ * peer counts (qp->in_doubt), and one repeat may leave whatever the window says (qp->rescue).
+ *
  * Hot: loss_scan() per SACK with holes, loss_arm() per burst.  The rest is rare.
  */
 #include "local.h"
@@ -173,6 +176,31 @@ void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now
 	psn0 = weft_psn_add(psn0, PAGE_PSNS);
 	if (shift && page_is_open(qp, psn0))
 		scan_page(qp, psn0, missing >> (PAGE_PSNS - shift), now);
+}
+
+/*
+ * One SACK shows 64 PSNs, and none beyond the highest that has arrived: where a whole tail is lost
+ * it never shows that.  But it says how many packets the peer has out of order; when we know of as
+ * many, whatever else is out was missing when it was built.
+ */
+void loss_scan_all(struct weft_qp *qp, uint32_t ooo_pkts, uint64_t now)
+{
+	uint32_t first = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1), known = 0;
+
+	for (uint32_t psn0 = first; page_is_open(qp, psn0); psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		uint64_t acked = sent_page_of(qp, psn0)->acked;
+
+		if (psn0 == first)
+			acked &= ~UINT64_C(0) << (qp->psn_unack - first);
+		known += weft_popcount64(acked);
+	}
+	if (known != ooo_pkts || !qp->rack_valid)
+		return;
+	qp->in_doubt = false;
+	for (uint32_t psn0 = first; page_is_open(qp, psn0); psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		if (!scan_page(qp, psn0, ~UINT64_C(0), now))
+			return;
+	}
 }
 
 static void lose_plane(struct weft_qp *qp, uint32_t plane, enum loss_cause cause, uint64_t now)
@@ -348,6 +376,7 @@ static void send_probe(struct weft_qp *qp, uint64_t now)
 	if (!answer)
 		return;
 	qp->probe_out = true;
+	qp->in_doubt = true;
 	qp->probe_id++;
 	qp->probe_sent_ns = now;
 	answer->kind = ANSWER_PROBE;
@@ -394,6 +423,10 @@ void loss_on_answer(struct weft_qp *qp, uint64_t now)
 {
 	uint64_t silent_ns = now - qp->progress_ns, age_ns = 0;
 
+	/* Nothing else may make it say more (RFC 6675, 5 (4.3): whatever the window says). */
+	qp->rescue = qp->lost;
+	if (qp->rescue)
+		qp_make_ready(qp);
 	if (!qp->probe_wait_ns || !sent_outstanding(qp) || qp->hold_ns > now ||
 		silent_ns > timeout_ns(qp))
 		return;

@@ -176,7 +176,7 @@ static void count_begun(struct weft_qp *qp, const struct sq_work *work)
 
 static bool window_open(const struct weft_qp *qp, uint32_t bytes)
 {
-	return qp->inflight + bytes <= qp->cwnd || !qp->inflight;
+	return qp->inflight + bytes <= qp->cwnd || !qp->inflight || qp->rescue;
 }
 
 static bool peer_has_room(const struct weft_qp *qp)
@@ -281,6 +281,7 @@ static enum sent_how send_lost(struct weft_qp *qp, struct weft_pkt *pkt, uint32_
 	count8(&rec->sends);
 	page->lost &= ~(UINT64_C(1) << (psn % PAGE_PSNS));
 	qp->lost--;
+	qp->rescue = false;
 	count_sent(qp, 1, rec->bytes, len);
 	ask(qp, pkt);
 	ep->count.tx_rtx_pkts++;
