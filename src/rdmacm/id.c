@@ -7,8 +7,8 @@
  * are done at once and told by an event, as programs wait for one.
  *
  * Who has a device has a domain on it, too: programs that bring their own queue pairs make them
- * there (pyverbs does).  Of the options only the ack timeout has a meaning here; type of service
- * and reuse of addresses are taken.
+ * there (pyverbs does).  Of the options, type of service and reuse of addresses have no meaning
+ * here and are taken.
  */
 #include "local.h"
 
@@ -197,6 +197,8 @@ int id_open_socket(struct id *id, const struct sockaddr *address)
 	if (id->fd < 0)
 		return -1;
 	(void)setsockopt(id->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (id->ipv6_only) /* else as the system has it; IPv4's does not know it */
+		(void)setsockopt(id->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (!bind(id->fd, (struct sockaddr *)&at, weft_address_bytes(address->sa_family)))
 		return 0;
 	int error = errno;
@@ -318,12 +320,17 @@ int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
 int rdma_set_option(struct rdma_cm_id *rdma, int level, int name, void *value, size_t bytes)
 {
 	const uint8_t *exponent = value;
+	struct id *id = id_of(rdma);
 
-	if (level != RDMA_OPTION_ID || name != RDMA_OPTION_ID_ACK_TIMEOUT)
-		return 0;
-	if (bytes != 1 || *exponent > TIMEOUT_MAX)
-		return fail(EINVAL);
-	id_of(rdma)->timeout = *exponent;
+	if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_AFONLY) {
+		if (bytes != sizeof(int) || id->state != IDLE)
+			return fail(EINVAL);
+		memcpy(&id->ipv6_only, value, bytes);
+	} else if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT) {
+		if (bytes != 1 || *exponent > TIMEOUT_MAX)
+			return fail(EINVAL);
+		id->timeout = *exponent;
+	}
 	return 0;
 }
 

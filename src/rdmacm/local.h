@@ -58,6 +58,7 @@ struct id {
 	uint32_t knocks; /* how often nobody listened */
 	uint64_t knock_at_ns;
 	bool is_sync;
+	int ipv6_only;
 	uint8_t timeout; /* of its queue pair: 4.096 us * 2^this; 0: for ever */
 	uint32_t given, acknowledged; /* events */
 	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */

@@ -94,6 +94,33 @@ TEST(rdma_set_option__takes_what_has_no_meaning_and_no_nonsense)
 	rdma_destroy_event_channel(channel);
 }
 
+/* tgtd listens to IPv4 and to IPv6, each by an id of its own. */
+TEST(rdma_set_option__leaves_ipv4_the_port_of_an_ipv6_only_id)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in four = { .sin_family = AF_INET };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct rdma_cm_id *id[3];
+	int only = 1;
+
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!rdma_create_id(channel, &id[i], NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(id[0], (struct sockaddr *)&four));
+	REQUIRE(!rdma_listen(id[0], 1));
+	six.sin6_port = rdma_get_src_port(id[0]);
+	CHECK(!rdma_set_option(id[1], RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only)));
+	if (!rdma_bind_addr(id[1], (struct sockaddr *)&six)) {
+		CHECK(!rdma_listen(id[1], 1));
+		CHECK_EQ(rdma_bind_addr(id[2], (struct sockaddr *)&six), -1); /* both kinds */
+	} else {
+		CHECK(errno != EADDRINUSE); /* a system without IPv6 */
+	}
+	CHECK_EQ(rdma_set_option(id[0], RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, 4), -1);
+	for (int i = 0; i < 3; i++)
+		CHECK(!rdma_destroy_id(id[i]));
+	rdma_destroy_event_channel(channel);
+}
+
 TEST(rdma_resolve_addr__finds_the_own_address)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
