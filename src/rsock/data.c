@@ -8,6 +8,7 @@
 #include "local.h"
 
 #include <limits.h>
+#include <string.h>
 
 #define READ_EACH (1u << 16) /* then the peer is told of the room */
 
@@ -86,7 +87,8 @@ static ssize_t write_all(struct rsock *rs, const struct iovec *iov, int n, int f
 	return error && !written ? fail(error) : (ssize_t)written;
 }
 
-static ssize_t send_all(int socket, const struct iovec *iov, int n, int flags)
+static ssize_t send_all(int socket, const struct iovec *iov, int n, int flags,
+	const struct sockaddr *to, socklen_t to_bytes)
 {
 	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
@@ -97,7 +99,9 @@ static ssize_t send_all(int socket, const struct iovec *iov, int n, int flags)
 		rc = fail(EINVAL);
 	else if (flags & MSG_OOB)
 		rc = fail(EOPNOTSUPP);
-	else
+	else if (rs->dgram)
+		rc = dgram_send(rs, iov, n, flags, to, to_bytes);
+	else /* connected: nobody looks at where to */
 		rc = write_all(rs, iov, n, flags);
 	return table_leave(rs, rc);
 }
@@ -107,8 +111,7 @@ ssize_t rsendto(int socket, const void *data, size_t bytes, int flags, const str
 {
 	struct iovec iov = { (void *)(uintptr_t)data, bytes };
 
-	(void)to, (void)to_bytes; /* connected sockets do not look at it */
-	return send_all(socket, &iov, 1, flags);
+	return send_all(socket, &iov, 1, flags, to, to_bytes);
 }
 
 ssize_t rsend(int socket, const void *data, size_t bytes, int flags)
@@ -123,15 +126,15 @@ ssize_t rwrite(int socket, const void *data, size_t bytes)
 
 ssize_t rwritev(int socket, const struct iovec *iov, int n)
 {
-	return send_all(socket, iov, n, 0);
+	return send_all(socket, iov, n, 0, NULL, 0);
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
 	if (msg->msg_controllen)
 		return fail(EOPNOTSUPP);
-	return send_all(
-		socket, msg->msg_iov, (int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags);
+	return send_all(socket, msg->msg_iov, (int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX),
+		flags, msg->msg_name, msg->msg_namelen);
 }
 
 /* ---- reading ---- */
@@ -219,28 +222,43 @@ static ssize_t read_all(struct rsock *rs, const struct iovec *iov, int n, int fl
 	return error && !done ? fail(error) : (ssize_t)done;
 }
 
-static ssize_t receive(int socket, const struct iovec *iov, int n, int flags)
+/* *from: a stream's bytes have no names. */
+static ssize_t receive(int socket, const struct iovec *iov, int n, int flags,
+	struct sockaddr_storage *from)
 {
 	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
 
 	if (!rs)
 		return -1;
+	*from = (struct sockaddr_storage){ 0 };
 	if (n < 0 || n > IOV_MAX || flags & MSG_OOB)
 		rc = fail(EINVAL);
+	else if (rs->dgram)
+		rc = dgram_receive(rs, iov, n, flags, from);
 	else
 		rc = read_all(rs, iov, n, flags);
 	return table_leave(rs, rc);
+}
+
+/* How long it is; as much of it as there is room for. */
+static socklen_t give_name(const struct sockaddr_storage *name, void *to, socklen_t room)
+{
+	socklen_t bytes = name->ss_family ? weft_address_bytes(name->ss_family) : 0;
+
+	memcpy(to, name, WEFT_MIN(bytes, room));
+	return bytes;
 }
 
 ssize_t rrecvfrom(
 	int socket, void *to, size_t bytes, int flags, struct sockaddr *from, socklen_t *from_bytes)
 {
 	struct iovec iov = { to, bytes };
-	ssize_t n = receive(socket, &iov, 1, flags);
+	struct sockaddr_storage name;
+	ssize_t n = receive(socket, &iov, 1, flags, &name);
 
 	if (n >= 0 && from && from_bytes)
-		*from_bytes = 0; /* a stream's bytes have no names */
+		*from_bytes = give_name(&name, from, *from_bytes);
 	return n;
 }
 
@@ -256,18 +274,21 @@ ssize_t rread(int socket, void *to, size_t bytes)
 
 ssize_t rreadv(int socket, const struct iovec *iov, int n)
 {
-	return receive(socket, iov, n, 0);
+	struct sockaddr_storage name;
+
+	return receive(socket, iov, n, 0, &name);
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
+	struct sockaddr_storage name;
 	ssize_t n = receive(socket, msg->msg_iov,
-		(int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags);
+		(int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags, &name);
 
 	if (n < 0)
 		return n;
 	msg->msg_flags = 0;
 	msg->msg_controllen = 0;
-	msg->msg_namelen = 0;
+	msg->msg_namelen = msg->msg_name ? give_name(&name, msg->msg_name, msg->msg_namelen) : 0;
 	return n;
 }

@@ -7,10 +7,12 @@
 #include <weft/rsock.h>
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
+#include <string.h>
 
 #define CHUNK_MAX 65536 /* one write: the next is copied while it is under way */
 #define SENDS_MAX (WEFT_RSOCK_NOTES_AHEAD + WEFT_RSOCK_NOTES_OWN)
@@ -113,6 +115,7 @@ struct rsock {
 	struct flow flow;
 	struct request *requests;
 	struct mapping maps[WEFT_RSOCK_MAPS];
+	struct dgram *dgram; /* NULL: a stream.  Else completions and cq are its queue pair's */
 };
 
 static inline int fail(int error)
@@ -130,6 +133,42 @@ static inline bool is_connected(const struct rsock *rs)
 static inline bool is_write_over(const struct rsock *rs)
 {
 	return rs->state == BROKEN || rs->own_fin & FIN_WRITE || rs->peer_fin & FIN_READ;
+}
+
+/* ---- names ---- */
+
+static inline in_port_t *name_port(struct sockaddr_storage *name)
+{
+	return name->ss_family == AF_INET6
+		       ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
+		       : &((struct sockaddr_in *)(void *)name)->sin_port;
+}
+
+static inline void *name_address(struct sockaddr_storage *name, size_t *bytes)
+{
+	*bytes = name->ss_family == AF_INET6 ? 16 : 4;
+	return name->ss_family == AF_INET6
+		       ? (void *)&((struct sockaddr_in6 *)(void *)name)->sin6_addr
+		       : (void *)&((struct sockaddr_in *)(void *)name)->sin_addr;
+}
+
+/* From the program's to the kernel's, and back. */
+static inline struct sockaddr_storage name_turned(const struct sockaddr_storage *name)
+{
+	struct sockaddr_storage other = *name;
+
+	*name_port(&other) = (in_port_t)(*name_port(&other) ^ htons(WEFT_RDMACM_PORT_FLIP));
+	return other;
+}
+
+static inline bool name_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	struct sockaddr_storage x = *a, y = *b;
+	size_t bytes;
+	const void *address = name_address(&x, &bytes);
+
+	return x.ss_family == y.ss_family && *name_port(&x) == *name_port(&y) &&
+	       !memcmp(address, name_address(&y, &bytes), bytes);
 }
 
 /* ---- table.c ---- */
@@ -165,6 +204,21 @@ bool link_tell_row(struct rsock *rs, uint32_t row); /* false: no room now */
 
 void meet_progress(struct rsock *rs); /* connection events; with the lock */
 void meet_forget(struct rsock *rs);   /* frees all that it has */
+
+/* ---- dgram.c: sockets of datagrams; all with the lock ---- */
+
+int dgram_open(struct rsock *rs);
+void dgram_close(struct rsock *rs);
+int dgram_bind(struct rsock *rs, const struct sockaddr *address);
+int dgram_connect(struct rsock *rs, const struct sockaddr *address); /* NULL: no peer any more */
+int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer);
+ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
+	const struct sockaddr *to, socklen_t to_bytes);
+ssize_t dgram_receive(struct rsock *rs, const struct iovec *iov, int n, int flags,
+	struct sockaddr_storage *from);
+void dgram_progress(struct rsock *rs);
+short dgram_ready(const struct rsock *rs);
+bool dgram_is_flushed(struct rsock *rs);
 
 /* ---- wait.c ---- */
 

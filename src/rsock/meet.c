@@ -44,6 +44,7 @@ void meet_forget(struct rsock *rs)
 		(void)rdma_destroy_id(request->id);
 		free(request);
 	}
+	dgram_close(rs);
 	link_close(rs);
 	if (rs->id)
 		(void)rdma_destroy_id(rs->id);
@@ -70,13 +71,15 @@ int rsocket(int domain, int type, int protocol)
 
 	if (domain != AF_INET && domain != AF_INET6)
 		return fail(EAFNOSUPPORT);
-	if (kind != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP))
+	if (kind != SOCK_STREAM && kind != SOCK_DGRAM)
+		return fail(ESOCKTNOSUPPORT);
+	if (protocol && protocol != (kind == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP))
 		return fail(EPROTONOSUPPORT);
 	struct rsock *rs = make(domain, type);
 	if (!rs)
 		return fail(ENOMEM);
-	int rc = give_channel(rs);
-	if (!rc)
+	int rc = kind == SOCK_DGRAM ? dgram_open(rs) : give_channel(rs);
+	if (!rc && kind == SOCK_STREAM)
 		rc = rdma_create_id(rs->channel, &rs->id, rs, RDMA_PS_TCP);
 	if (rc) {
 		int error = errno;
@@ -114,7 +117,7 @@ int rbind(int socket, const struct sockaddr *address, socklen_t bytes)
 	if (!is_address(rs, address, bytes))
 		rc = fail(EINVAL);
 	else
-		rc = bind_stream(rs, address);
+		rc = rs->dgram ? dgram_bind(rs, address) : bind_stream(rs, address);
 	return (int)table_leave(rs, rc);
 }
 
@@ -125,6 +128,8 @@ int rlisten(int socket, int backlog)
 
 	if (!rs)
 		return -1;
+	if (rs->dgram)
+		return (int)table_leave(rs, fail(EOPNOTSUPP));
 	if (rs->state == OPEN) {
 		struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->family };
 
@@ -295,10 +300,13 @@ int rconnect(int socket, const struct sockaddr *address, socklen_t bytes)
 
 	if (!rs)
 		return -1;
-	if (!is_address(rs, address, bytes))
+	if (rs->dgram && address && bytes >= sizeof(address->sa_family) &&
+		address->sa_family == AF_UNSPEC)
+		rc = dgram_connect(rs, NULL);
+	else if (!is_address(rs, address, bytes))
 		rc = fail(address && bytes >= sizeof(address->sa_family) ? EAFNOSUPPORT : EINVAL);
 	else
-		rc = connect_stream(rs, address);
+		rc = rs->dgram ? dgram_connect(rs, address) : connect_stream(rs, address);
 	return (int)table_leave(rs, rc);
 }
 

@@ -29,6 +29,8 @@ static int give(void *to, socklen_t *bytes, const void *value, socklen_t has)
 
 static int name_of(struct rsock *rs, struct sockaddr_storage *name, bool of_peer)
 {
+	if (rs->dgram)
+		return dgram_name(rs, name, of_peer);
 	if (of_peer && !rs->flow.peer_bytes)
 		return fail(ENOTCONN);
 	memcpy(name, of_peer ? rdma_get_peer_addr(rs->id) : rdma_get_local_addr(rs->id),

@@ -12,6 +12,7 @@
 
 #define FLUSH_MS 10000 /* more than any queue pair tries */
 #define EXIT_MS 2000   /* all together */
+#define DATAGRAMS_MS 1000
 
 static bool is_flushed(struct rsock *rs)
 {
@@ -22,6 +23,8 @@ static bool is_flushed(struct rsock *rs)
 /* With the lock. */
 static void finish(struct rsock *rs, uint8_t fin, int timeout_ms)
 {
+	if (rs->dgram) /* what has been sent shall leave */
+		(void)wait_until(rs, dgram_is_flushed, WEFT_MIN(timeout_ms, DATAGRAMS_MS));
 	if (!is_connected(rs) || (rs->own_fin & fin) == fin)
 		return;
 	rs->own_fin |= fin;

@@ -27,6 +27,10 @@ int64_t wait_now_ms(void)
 
 void wait_progress(struct rsock *rs)
 {
+	if (rs->dgram) {
+		dgram_progress(rs);
+		return;
+	}
 	if (is_connected(rs))
 		link_drain(rs);
 	if (rs->state == LISTENING || rs->state == CONNECTING || rs->state == JOINING ||
@@ -69,7 +73,9 @@ short wait_ready(struct rsock *rs, short events)
 {
 	if (rs->closed)
 		return POLLNVAL;
-	return (short)(stream_ready(rs) & (events | POLLERR | POLLHUP));
+	short ready = rs->dgram ? dgram_ready(rs) : stream_ready(rs);
+
+	return (short)(ready & (events | POLLERR | POLLHUP));
 }
 
 /* ---- sleeping, and being woken ---- */

@@ -29,6 +29,20 @@ copy() {
 	wait $server 2>/dev/null
 }
 
+# Datagrams; those of bandwidth tests may be lost, those of latency tests are sent again.
+datagrams() { # OPTION...
+	timeout 30 "$weft" lab run h2 -- "$weft" run -- \
+		udpong -b 10.0.0.3 -S 1000 -C 50 "$@" >"$dir/server" 2>&1 &
+	local server=$!
+	"$weft" lab run h2 -- bash -c "until ss -Hlun 'sport = :$(rdma_port 7174)' | grep -q .
+		do sleep 0.05; done"
+	on h0 udpong -s 10.0.0.3 -S 1000 -C 50 "$@" >"$dir/client" 2>&1 &&
+		grep -q '^custom *1000 *50 ' "$dir/client" ||
+		fault "udpong $*: $(tail -3 "$dir/client")"
+	pkill -KILL -P $server # timeout's child: the program itself
+	wait $server 2>/dev/null
+}
+
 # A program that knows nothing of RDMA.
 preloaded() {
 	[ -n "$preload" ] && command -v iperf3 >/dev/null || return
@@ -64,6 +78,8 @@ done
 pair riostream -T v -I 5 -C 20 -S 10000
 flap pair rstream -T v -I 20 -C 20 -S 100000
 copy
+datagrams
+datagrams -T b
 preloaded
 lose
 exit $faults

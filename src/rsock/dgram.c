@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * dgram - sockets of datagrams, over a queue pair of datagrams.
+ *
+ *   socket A, port 7                                          socket B, port 9
+ *     rsendto(B)  -- ASK, and the data itself, by UDP ------>   rrecvfrom()
+ *                 <- ANSWER {GID, QPN, Q_Key}, by UDP -------
+ *     rsendto(B)  == by the queue pair, over all planes ====>   rrecvfrom()
+ *
+ * A socket of the kernel's with the same name (its port turned over, as all ports of rdma_cm) says
+ * where the queue pair is, and carries what is sent before that is known: so nobody waits, and
+ * nothing is lost for it.  It is asked anew each second, since the peer may be another process by
+ * then; who does not answer three times is sent to by the kernel again.
+ *
+ * In front of the data stands who sends, as the receiver is to see it: true if the sender says the
+ * truth, as with UDP.  Where to send to is believed from the address alone that was asked, with a
+ * number of ours; what comes is never answered to where it only says that it is from.
+ */
+#include "local.h"
+
+#include <endian.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MAGIC 0x57525544u /* WRUD */
+#define GRH_BYTES 40u
+#define ASK_EACH_MS 1000
+#define ASK_FIRST_MS 20
+#define VAIN_MAX 3u
+#define READS_EACH 64
+enum { SLOTS = 160, RECVS = 128, SENDS = 64, WAYS = 64 };
+enum kind { DATA = 1, ASK, ANSWER };
+
+struct head { /* big endian; in front of everything */
+	uint32_t magic;
+	uint8_t kind, family;
+	uint16_t port; /* as programs know it */
+	uint8_t address[16];
+};
+
+struct where { /* ASK: but for the token nothing counts */
+	struct head head;
+	uint64_t token;
+	uint32_t qpn, qkey;
+	uint8_t gid[16];
+};
+static_assert(sizeof(struct head) == 24 && sizeof(struct where) == 56, "as on the wire");
+
+struct way { /* to one socket */
+	struct sockaddr_storage to; /* as programs know it; family 0: a free row */
+	struct head head;           /* who we are, there */
+	struct ibv_ah *ah;          /* NULL: not known */
+	uint64_t token;
+	uint32_t qpn, qkey, vain;
+	uint8_t gid[16];
+	int64_t asked_ms, used_ms;
+};
+
+struct dgram {
+	int udp_fd;
+	struct ibv_pd *pd;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	size_t memory_bytes;
+	uint8_t gid[16];
+	uint32_t qkey, packet_bytes; /* of a packet, with its head */
+	uint32_t n_free, posted, sending;
+	uint64_t sent, first, end;   /* works; and what waits to be read: run freely */
+	uint16_t free[SLOTS];
+	struct {
+		uint16_t slot;
+		uint32_t bytes; /* with the head */
+	} got[SLOTS];
+	struct sockaddr_storage peer; /* family 0: not connected */
+	struct way ways[WAYS];
+};
+
+static uint8_t *slot_at(const struct dgram *d, uint32_t slot)
+{
+	return d->memory + (size_t)slot * (GRH_BYTES + d->packet_bytes);
+}
+
+static uint8_t *send_at(const struct dgram *d, uint64_t send)
+{
+	return slot_at(d, SLOTS) + send % SENDS * d->packet_bytes;
+}
+
+/* ---- making ---- */
+
+static int open_queues(struct rsock *rs, struct dgram *d, struct ibv_context *verbs)
+{
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = SENDS, .max_recv_wr = RECVS,
+			.max_send_sge = 1, .max_recv_sge = 1 } };
+	struct epoll_event event = { .events = EPOLLIN };
+
+	d->pd = ibv_alloc_pd(verbs);
+	rs->completions = ibv_create_comp_channel(verbs);
+	if (!d->pd || !rs->completions ||
+		epoll_ctl(rs->fd, EPOLL_CTL_ADD, rs->completions->fd, &event) ||
+		fcntl(rs->completions->fd, F_SETFL,
+			fcntl(rs->completions->fd, F_GETFL) | O_NONBLOCK))
+		return -1;
+	rs->cq = ibv_create_cq(verbs, SENDS + RECVS, rs, rs->completions, 0);
+	init.send_cq = init.recv_cq = rs->cq;
+	d->qp = rs->cq ? ibv_create_qp(d->pd, &init) : NULL;
+	if (!d->qp)
+		return -1;
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = d->qkey };
+	int error = ibv_modify_qp(d->qp, &attr,
+		IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!error)
+		error = ibv_modify_qp(d->qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!error)
+		error = ibv_modify_qp(d->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return error ? fail(error) : 0;
+}
+
+static int open_memory(struct dgram *d, struct ibv_context *verbs)
+{
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+
+	if (ibv_query_port(verbs, 1, &port) || ibv_query_gid(verbs, 1, 3, &gid))
+		return fail(ENODEV);
+	memcpy(d->gid, gid.raw, 16);
+	d->packet_bytes = 128u << port.active_mtu;
+	d->memory_bytes = SLOTS * (size_t)(GRH_BYTES + d->packet_bytes) +
+			  SENDS * (size_t)d->packet_bytes;
+	d->memory = mmap(NULL, d->memory_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (d->memory == MAP_FAILED) {
+		d->memory = NULL;
+		return -1;
+	}
+	d->mr = ibv_reg_mr(d->pd, d->memory, d->memory_bytes, IBV_ACCESS_LOCAL_WRITE);
+	for (d->n_free = 0; d->n_free < SLOTS; d->n_free++)
+		d->free[d->n_free] = (uint16_t)d->n_free;
+	return d->mr ? 0 : -1;
+}
+
+static void refill(struct dgram *d)
+{
+	for (; d->posted < RECVS && d->n_free; d->posted++) {
+		uint16_t slot = d->free[--d->n_free];
+		struct ibv_sge sge = { (uintptr_t)slot_at(d, slot), GRH_BYTES + d->packet_bytes,
+			d->mr->lkey };
+		struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+		if (ibv_post_recv(d->qp, &wr, &bad))
+			return;
+	}
+}
+
+int dgram_open(struct rsock *rs)
+{
+	struct dgram *d = calloc(1, sizeof(*d));
+	struct epoll_event event = { .events = EPOLLIN };
+	struct ibv_context **list;
+	int n = 0;
+
+	if (!d)
+		return fail(ENOMEM);
+	rs->dgram = d;
+	d->udp_fd = socket(rs->family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (d->udp_fd < 0 || epoll_ctl(rs->fd, EPOLL_CTL_ADD, d->udp_fd, &event) ||
+		getrandom(&d->qkey, sizeof(d->qkey), 0) != sizeof(d->qkey))
+		return -1;
+	d->qkey &= INT32_MAX; /* the top bit means one's own */
+	list = rdma_get_devices(&n);
+	int rc = n ? open_queues(rs, d, list[0]) : fail(ENODEV);
+
+	if (!rc)
+		rc = open_memory(d, list[0]);
+	if (list)
+		rdma_free_devices(list);
+	if (!rc)
+		refill(d);
+	return rc;
+}
+
+void dgram_close(struct rsock *rs)
+{
+	struct dgram *d = rs->dgram;
+
+	if (!d)
+		return;
+	if (d->qp)
+		(void)ibv_destroy_qp(d->qp);
+	for (unsigned i = 0; i < WAYS; i++)
+		if (d->ways[i].ah)
+			(void)ibv_destroy_ah(d->ways[i].ah);
+	if (d->mr)
+		(void)ibv_dereg_mr(d->mr);
+	if (d->pd)
+		(void)ibv_dealloc_pd(d->pd);
+	if (d->memory)
+		(void)munmap(d->memory, d->memory_bytes);
+	if (d->udp_fd >= 0)
+		(void)close(d->udp_fd);
+	free(d);
+	rs->dgram = NULL;
+}
+
+int dgram_bind(struct rsock *rs, const struct sockaddr *address)
+{
+	struct sockaddr_storage name = { 0 };
+
+	if (rs->state != OPEN)
+		return fail(EINVAL);
+	memcpy(&name, address, weft_address_bytes(rs->family));
+	if (*name_port(&name))
+		name = name_turned(&name);
+	(void)setsockopt(rs->dgram->udp_fd, SOL_SOCKET, SO_REUSEADDR, &rs->reuse, sizeof(int));
+	if (bind(rs->dgram->udp_fd, (struct sockaddr *)&name, weft_address_bytes(rs->family)))
+		return -1;
+	rs->state = BOUND;
+	return 0;
+}
+
+static int bind_if_needed(struct rsock *rs)
+{
+	struct sockaddr_storage any = { .ss_family = (sa_family_t)rs->family };
+
+	return rs->state == OPEN ? dgram_bind(rs, (struct sockaddr *)&any) : 0;
+}
+
+int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer)
+{
+	socklen_t bytes = sizeof(*name);
+
+	if (of_peer) {
+		*name = rs->dgram->peer;
+		return name->ss_family ? 0 : fail(ENOTCONN);
+	}
+	if (getsockname(rs->dgram->udp_fd, (struct sockaddr *)name, &bytes))
+		return -1;
+	if (*name_port(name))
+		*name = name_turned(name);
+	return 0;
+}
+
+/* ---- ways ---- */
+
+/* The address from which the kernel would send there. */
+static int introduce(struct rsock *rs, struct way *way)
+{
+	struct sockaddr_storage own = { 0 }, there = name_turned(&way->to);
+	socklen_t bytes = sizeof(own);
+	size_t n;
+	int fd = socket(rs->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = fd < 0 || connect(fd, (struct sockaddr *)&there, weft_address_bytes(rs->family)) ||
+		 getsockname(fd, (struct sockaddr *)&own, &bytes);
+
+	if (fd >= 0)
+		(void)close(fd);
+	way->head = (struct head){ .magic = htobe32(MAGIC), .family = (uint8_t)rs->family };
+	if (!rc) {
+		void *address = name_address(&own, &n);
+
+		memcpy(way->head.address, address, n);
+	}
+	if (rc || dgram_name(rs, &own, false))
+		return -1;
+	way->head.port = *name_port(&own);
+	return 0;
+}
+
+static void ask(struct rsock *rs, struct way *way, int64_t now_ms)
+{
+	struct sockaddr_storage to = name_turned(&way->to);
+	struct where where = { .head = way->head, .token = way->token };
+
+	where.head.kind = ASK;
+	way->asked_ms = now_ms;
+	if (way->vain++ >= VAIN_MAX)
+		way->qpn = 0; /* the kernel's again */
+	(void)sendto(rs->dgram->udp_fd, &where, sizeof(where), 0, (struct sockaddr *)&to,
+		weft_address_bytes(rs->family));
+}
+
+static void forget(struct way *way)
+{
+	if (way->ah)
+		(void)ibv_destroy_ah(way->ah);
+	*way = (struct way){ 0 };
+}
+
+/* NULL, errno: none is free, or there is no way. */
+static struct way *find_way(struct rsock *rs, const struct sockaddr_storage *to)
+{
+	struct dgram *d = rs->dgram;
+	struct way *oldest = &d->ways[0];
+	int64_t now_ms = wait_now_ms();
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct way *way = &d->ways[i];
+
+		if (way->to.ss_family && name_is_same(&way->to, to)) {
+			way->used_ms = now_ms;
+			if (now_ms - way->asked_ms > (way->qpn ? ASK_EACH_MS : ASK_FIRST_MS))
+				ask(rs, way, now_ms);
+			return way;
+		}
+		if (way->used_ms < oldest->used_ms)
+			oldest = way;
+	}
+	if (oldest->ah && d->sending) { /* a work may still name it */
+		errno = ENOBUFS;
+		return NULL;
+	}
+	forget(oldest);
+	oldest->to = *to;
+	oldest->used_ms = now_ms;
+	if (introduce(rs, oldest) ||
+		getrandom(&oldest->token, sizeof(oldest->token), 0) != sizeof(oldest->token)) {
+		int error = errno;
+
+		forget(oldest);
+		errno = error;
+		return NULL;
+	}
+	ask(rs, oldest, now_ms);
+	return oldest;
+}
+
+static void answered(struct rsock *rs, const struct sockaddr_storage *from,
+	const struct where *where)
+{
+	struct dgram *d = rs->dgram;
+	struct sockaddr_storage name = name_turned(from);
+	struct way *way = d->ways;
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1,
+		.grh = { .hop_limit = 64, .sgid_index = 3 } };
+
+	while (way < d->ways + WAYS && !(way->to.ss_family && name_is_same(&way->to, &name)))
+		way++;
+	if (way == d->ways + WAYS || way->token != where->token)
+		return;
+	way->vain = 0;
+	if (way->ah && memcmp(way->gid, where->gid, 16)) {
+		if (d->sending)
+			return; /* when it is asked for the next time */
+		(void)ibv_destroy_ah(way->ah);
+		way->ah = NULL;
+	}
+	memcpy(way->gid, where->gid, 16);
+	memcpy(attr.grh.dgid.raw, where->gid, 16);
+	if (!way->ah)
+		way->ah = ibv_create_ah(d->pd, &attr);
+	way->qpn = way->ah ? be32toh(where->qpn) & 0xffffff : 0;
+	way->qkey = be32toh(where->qkey) & INT32_MAX;
+}
+
+static void answer(struct rsock *rs, const struct sockaddr_storage *to, const struct where *asked)
+{
+	struct dgram *d = rs->dgram;
+	struct where where = { .head = { .magic = htobe32(MAGIC), .kind = ANSWER },
+		.token = asked->token, .qpn = htobe32(d->qp->qp_num), .qkey = htobe32(d->qkey) };
+
+	memcpy(where.gid, d->gid, 16);
+	(void)sendto(d->udp_fd, &where, sizeof(where), 0, (const struct sockaddr *)to,
+		weft_address_bytes(rs->family));
+}
+
+/* ---- what comes ---- */
+
+static bool name_in(const struct rsock *rs, const uint8_t *packet, struct sockaddr_storage *name)
+{
+	struct head head;
+	size_t n;
+
+	memcpy(&head, packet, sizeof(head));
+	*name = (struct sockaddr_storage){ .ss_family = (sa_family_t)rs->family };
+	if (be32toh(head.magic) != MAGIC || head.kind != DATA || head.family != rs->family)
+		return false;
+	void *address = name_address(name, &n);
+
+	memcpy(address, head.address, n);
+	*name_port(name) = head.port;
+	return true;
+}
+
+/* A packet lies in the slot, behind room for a global header.  False: it is none for us. */
+static bool arrived(struct rsock *rs, uint16_t slot, uint32_t bytes)
+{
+	struct dgram *d = rs->dgram;
+	struct sockaddr_storage name;
+
+	if (bytes < sizeof(struct head) || !name_in(rs, slot_at(d, slot) + GRH_BYTES, &name) ||
+		(d->peer.ss_family && !name_is_same(&d->peer, &name)))
+		return false;
+	d->got[d->end % SLOTS].slot = slot;
+	d->got[d->end++ % SLOTS].bytes = bytes;
+	return true;
+}
+
+static void take_udp(struct rsock *rs)
+{
+	struct dgram *d = rs->dgram;
+
+	for (int i = 0; i < READS_EACH && d->n_free; i++) {
+		struct sockaddr_storage from = { 0 };
+		socklen_t from_bytes = sizeof(from);
+		uint16_t slot = d->free[d->n_free - 1];
+		uint8_t *to = slot_at(d, slot) + GRH_BYTES;
+		ssize_t n = recvfrom(d->udp_fd, to, d->packet_bytes, MSG_DONTWAIT,
+			(struct sockaddr *)&from, &from_bytes);
+		struct where where;
+
+		if (n < 0)
+			return;
+		if (arrived(rs, slot, (uint32_t)n)) {
+			d->n_free--;
+			continue;
+		}
+		if ((size_t)n != sizeof(where))
+			continue;
+		memcpy(&where, to, sizeof(where));
+		if (be32toh(where.head.magic) != MAGIC)
+			continue;
+		if (where.head.kind == ASK)
+			answer(rs, &from, &where);
+		else if (where.head.kind == ANSWER)
+			answered(rs, &from, &where);
+	}
+}
+
+void dgram_progress(struct rsock *rs)
+{
+	struct dgram *d = rs->dgram;
+	struct ibv_wc wc[16];
+	int n;
+
+	while ((n = ibv_poll_cq(rs->cq, 16, wc)) > 0) {
+		for (int i = 0; i < n; i++) {
+			if (!(wc[i].opcode & IBV_WC_RECV)) {
+				d->sending--;
+				continue;
+			}
+			d->posted--;
+			if (wc[i].status || wc[i].byte_len < GRH_BYTES ||
+				!arrived(rs, (uint16_t)wc[i].wr_id, wc[i].byte_len - GRH_BYTES))
+				d->free[d->n_free++] = (uint16_t)wc[i].wr_id;
+		}
+		rs->idle = 0;
+	}
+	if (rs->cm_is_due || ++rs->idle % 64 == 0) {
+		rs->cm_is_due = false;
+		take_udp(rs);
+	}
+	refill(d);
+}
+
+short dgram_ready(const struct rsock *rs)
+{
+	const struct dgram *d = rs->dgram;
+
+	return (short)((d->first != d->end ? POLLIN | POLLRDNORM : 0) |
+		       (d->sending < SENDS ? POLLOUT | POLLWRNORM : 0));
+}
+
+bool dgram_is_flushed(struct rsock *rs)
+{
+	return !rs->dgram->sending;
+}
+
+/* ---- the program's ---- */
+
+int dgram_connect(struct rsock *rs, const struct sockaddr *address)
+{
+	struct dgram *d = rs->dgram;
+	struct sockaddr_storage peer = { 0 };
+
+	if (!address) {
+		d->peer.ss_family = 0;
+		return 0;
+	}
+	memcpy(&peer, address, weft_address_bytes(rs->family));
+	if (bind_if_needed(rs) || !find_way(rs, &peer))
+		return -1;
+	d->peer = peer;
+	return 0;
+}
+
+static bool can_send(struct rsock *rs)
+{
+	return rs->dgram->sending < SENDS;
+}
+
+static ssize_t send_by_kernel(struct rsock *rs, const struct way *way, const struct iovec *data,
+	size_t bytes)
+{
+	struct sockaddr_storage to = name_turned(&way->to);
+	struct head head = way->head;
+	struct iovec iov[2] = { { &head, sizeof(head) }, { data->iov_base, bytes } };
+	struct msghdr msg = { .msg_name = &to, .msg_namelen = weft_address_bytes(rs->family),
+		.msg_iov = iov, .msg_iovlen = 2 };
+
+	head.kind = DATA;
+	return sendmsg(rs->dgram->udp_fd, &msg, MSG_NOSIGNAL) < 0 ? -1 : (ssize_t)bytes;
+}
+
+static ssize_t send_one(struct rsock *rs, const struct way *way, const uint8_t *packet,
+	size_t bytes)
+{
+	struct dgram *d = rs->dgram;
+	struct ibv_sge sge = { (uintptr_t)packet, (uint32_t)(sizeof(struct head) + bytes),
+		d->mr->lkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge, .num_sge = 1, .wr.ud = { way->ah, way->qpn, way->qkey } }, *bad;
+	int error = ibv_post_send(d->qp, &wr, &bad);
+
+	if (error)
+		return fail(error);
+	d->sending++;
+	d->sent++;
+	return (ssize_t)bytes;
+}
+
+ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
+	const struct sockaddr *address, socklen_t address_bytes)
+{
+	struct dgram *d = rs->dgram;
+	struct sockaddr_storage to = d->peer;
+	size_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += iov[i].iov_len;
+	if (address && (address_bytes < weft_address_bytes(rs->family) ||
+			       address->sa_family != rs->family))
+		return fail(EINVAL);
+	if (address)
+		memcpy(&to, address, weft_address_bytes(rs->family));
+	if (!to.ss_family)
+		return fail(EDESTADDRREQ);
+	if (bytes > d->packet_bytes - sizeof(struct head))
+		return fail(EMSGSIZE);
+	int error = wait_until(rs, can_send, rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1);
+
+	if (error)
+		return fail(error);
+	struct way *way = bind_if_needed(rs) ? NULL : find_way(rs, &to);
+
+	if (!way)
+		return -1;
+	uint8_t *packet = send_at(d, d->sent);
+	struct iovec data = { packet + sizeof(way->head), bytes };
+
+	memcpy(packet, &way->head, sizeof(way->head));
+	packet[offsetof(struct head, kind)] = DATA;
+	for (size_t at = 0, i = 0; i < (size_t)n; at += iov[i++].iov_len)
+		memcpy((uint8_t *)data.iov_base + at, iov[i].iov_base, iov[i].iov_len);
+	return way->qpn ? send_one(rs, way, packet, bytes) : send_by_kernel(rs, way, &data, bytes);
+}
+
+static bool can_read(struct rsock *rs)
+{
+	return rs->dgram->first != rs->dgram->end;
+}
+
+ssize_t dgram_receive(struct rsock *rs, const struct iovec *iov, int n, int flags,
+	struct sockaddr_storage *from)
+{
+	struct dgram *d = rs->dgram;
+	int error = bind_if_needed(rs) ? errno : 0;
+
+	if (!error)
+		error = wait_until(
+			rs, can_read, rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1);
+	if (error)
+		return fail(error);
+	uint16_t slot = d->got[d->first % SLOTS].slot;
+	size_t left = d->got[d->first % SLOTS].bytes - sizeof(struct head), done = 0;
+	const uint8_t *packet = slot_at(d, slot) + GRH_BYTES, *at = packet + sizeof(struct head);
+
+	(void)name_in(rs, packet, from);
+	for (int i = 0; i < n && left; i++) { /* what does not fit is gone */
+		size_t part = WEFT_MIN(left, iov[i].iov_len);
+
+		memcpy(iov[i].iov_base, at + done, part);
+		done += part;
+		left -= part;
+	}
+	if (flags & MSG_PEEK)
+		return (ssize_t)done;
+	d->first++;
+	d->free[d->n_free++] = slot;
+	refill(d);
+	return (ssize_t)(flags & MSG_TRUNC ? done + left : done);
+}
