@@ -110,9 +110,11 @@ static inline uint32_t weft_ev_uplink(uint32_t ev)
 uint32_t weft_topo_paths(const struct weft_topo *topo, uint32_t src, uint32_t dst);
 
 /*
- * Fills evs with up to n EVs, the same number for each plane that connects the pair, and
- * returns how many; planes take turns in the array.  Where a plane has more paths than its
- * share the seed picks which, so that the two ends of a pair, or two pairs, differ.
+ * Fills evs with up to n EVs, the same number for each plane that connects the pair, and returns
+ * how many; planes take turns in the array.  The order, and which they are where a plane has more
+ * than its share, follow from the seed, the plane, and the sender's T0 and place below it: with one
+ * seed for all, the hosts below a T0 load its uplinks alike and begin at different ones
+ * (docs/decisions/120-staggered-uplinks.md).
  */
 size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, uint64_t seed,
 	uint32_t evs[], size_t n);

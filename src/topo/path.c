@@ -159,8 +159,7 @@ bool weft_topo_usid(
 	return true;
 }
 
-void weft_topo_usid_self(
-	const struct weft_topo *topo, uint32_t host, uint32_t ev, uint8_t addr[16])
+void weft_topo_usid_self(const struct weft_topo *topo, uint32_t host, uint32_t ev, uint8_t addr[16])
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	uint32_t plane = weft_ev_plane(ev);
@@ -206,12 +205,51 @@ uint32_t weft_topo_paths(const struct weft_topo *topo, uint32_t src, uint32_t ds
 	return n;
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+	while (b) {
+		uint32_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/*
+ * The order in which the hosts of a T0 go round its uplinks in one plane, each a step ahead of the
+ * one before it:
+ *
+ *   host 0:  first, first + stride, first + 2 stride, ...
+ *   host 1:         first + stride, first + 2 stride, ...
+ *
+ * Hosts that begin together thus never meet at an uplink, and subsets of equal size load all of
+ * them alike.  The stride has no divisor in common with n, so that the walk visits all; T0s and
+ * planes differ, so that those who are in step at one T0 are not at the T1s.
+ */
+struct walk {
+	uint64_t first, stride;
+};
+static struct walk walk_of(
+	const struct weft_topo *topo, uint32_t src, uint32_t plane, uint64_t seed, uint32_t n)
+{
+	uint64_t t0 = host_t0_index(topo, src);
+	struct weft_rng rng;
+
+	weft_rng_seed(&rng, seed ^ (t0 << 8 | plane) * UINT64_C(0x9e3779b97f4a7c15));
+	uint32_t first = (uint32_t)weft_rng_below(&rng, n);
+	uint32_t stride = 1 + (uint32_t)weft_rng_below(&rng, n);
+
+	while (common_divisor(stride, n) != 1)
+		stride = stride % n + 1;
+	return (struct walk){ first, stride };
+}
+
 size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, uint64_t seed,
 	uint32_t evs[], size_t n)
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	uint32_t planes[WEFT_TOPO_PLANES_MAX], n_planes = 0, least = UINT32_MAX;
-	struct weft_rng rng;
 
 	if (src == dst)
 		return 0;
@@ -227,18 +265,16 @@ size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, u
 		return 0;
 	size_t share = WEFT_MIN(n / n_planes, (size_t)least);
 
-	/* Pair and direction are part of the seed: two ends that agree on one still differ. */
-	weft_rng_seed(&rng, seed ^ ((uint64_t)src << 32 | dst) * UINT64_C(0x9e3779b97f4a7c15));
 	for (uint32_t i = 0; i < n_planes; i++) {
 		uint16_t uplinks[UPLINKS_MAX];
 		uint32_t paths = list_uplinks(topo, src, dst, planes[i], uplinks);
+		struct walk walk = walk_of(topo, src, planes[i], seed, paths);
 
-		for (uint32_t k = 0; k < share; k++) {
-			uint32_t pick = k + (uint32_t)weft_rng_below(&rng, paths - k);
-			uint16_t chosen = uplinks[pick];
+		for (size_t k = 0; k < share; k++) {
+			uint64_t step = (uint64_t)src % s->hosts_per_t0 + k;
+			uint64_t at = (walk.first + walk.stride * step) % paths;
 
-			uplinks[pick] = uplinks[k];
-			evs[(size_t)k * n_planes + i] = weft_ev(planes[i], chosen);
+			evs[k * n_planes + i] = weft_ev(planes[i], uplinks[at]);
 		}
 	}
 	return share * n_planes;

@@ -58,8 +58,8 @@ TEST(weft_sim_run__gives_a_permutation_its_lines)
 	}
 }
 
-/* 64 hosts over eight planes, eight paths of sixteen in each: some uplinks are in more sets than
- * they can serve for long, so that queues are deep, and nothing is broken.
+/* 64 hosts over eight planes, four paths of sixteen in each: some T1s have more to send down to a
+ * T0 than they can for long, so that queues are deep, and nothing is broken.
  */
 #define EIGHT                                                                                      \
 	"name: eight\nplanes: 8\nt0s: 4\nt1s: 16\nhosts: 64\n"                                     \
@@ -74,7 +74,7 @@ TEST(weft_sim_run__ends_a_clean_permutation_with_every_path_good)
 		struct small s = small_make(EIGHT);
 
 		s.config.seed = seed;
-		s.config.paths = 64;
+		s.config.paths = 32;
 		small_permute(&s, 2000000);
 		small_run(&s);
 		CHECK_EQ(s.totals.flows_done, 64);
@@ -82,10 +82,10 @@ TEST(weft_sim_run__ends_a_clean_permutation_with_every_path_good)
 		CHECK_EQ(s.counters.timeouts, 0);
 		CHECK_EQ(s.counters.planes_suspected, 0);
 		/* Late is not lost (docs/decisions/016): few are doubted, all are taken back. */
-		CHECK(s.counters.paths_retired < 64 * 64 / 50);
+		CHECK(s.counters.paths_retired < 64 * 32 / 50);
 		CHECK_EQ(s.counters.paths_revived, s.counters.paths_retired);
-		/* 4,096 less those of pairs below one T0, which have fewer. */
-		CHECK(weft_sim_paths(s.sim, states) > 3000);
+		/* 2,048 less those of pairs below one T0, which have fewer. */
+		CHECK(weft_sim_paths(s.sim, states) > 1500);
 		for (uint32_t plane = 0; plane < 8; plane++)
 			CHECK_EQ(states[plane][WEFT_PATH_ASSUMED_BAD - WEFT_PATH_GOOD], 0);
 		retired += s.counters.paths_retired;

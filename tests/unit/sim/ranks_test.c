@@ -195,7 +195,7 @@ TEST(weft_sim_run__is_the_same_by_eight_ranks)
 
 TEST(weft_sim_run__is_the_same_by_ranks_where_much_goes_wrong)
 {
-	by_all(rough, 40000000, &one);
+	by_all(rough, 30000000, &one);
 	CHECK(one.totals.trimmed > 0 && one.totals.lost > 0 && one.counters.paths_retired > 0);
 	CHECK(one.tiers[0][2].waiting_max_bytes > 0);
 }

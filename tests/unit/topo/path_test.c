@@ -124,7 +124,7 @@ TEST(weft_topo_evs__lists_all_paths_once_in_equal_shares)
 	weft_topo_close(topo);
 }
 
-TEST(weft_topo_evs__draws_a_subset_by_seed_and_pair)
+TEST(weft_topo_evs__draws_a_subset_by_seed_and_sender)
 {
 	struct weft_topo *topo = fabric(PAPER);
 	uint32_t a[128], b[128], same = 0;
@@ -147,6 +147,58 @@ TEST(weft_topo_evs__draws_a_subset_by_seed_and_pair)
 	weft_topo_evs(topo, 0, 131071, 8, b, 128);
 	CHECK(memcmp(a, b, sizeof(a)));
 	weft_topo_close(topo);
+}
+
+/* The hosts below a T0 go round its uplinks in step: never two at one, and all of them alike. */
+TEST(weft_topo_evs__staggers_the_hosts_below_a_t0)
+{
+	struct weft_topo *topo = fabric(PAPER);
+	uint32_t evs[256][128], load[8][256] = { 0 };
+
+	for (uint32_t h = 0; h < 256; h++)
+		CHECK_EQ(weft_topo_evs(topo, 256 + h, (h * 911 + 5000) % 131072, 7, evs[h], 128),
+			128);
+	for (uint32_t k = 0; k < 128; k++) {
+		bool taken[8][256] = { 0 };
+
+		for (uint32_t h = 0; h < 256; h++) {
+			uint32_t plane = weft_ev_plane(evs[h][k]), up = weft_ev_uplink(evs[h][k]);
+
+			CHECK(!taken[plane][up]);
+			taken[plane][up] = true;
+			load[plane][up]++;
+		}
+	}
+	for (uint32_t i = 0; i < 8 * 256; i++)
+		CHECK_EQ(load[i / 256][i % 256], 16);
+	weft_topo_close(topo);
+}
+
+/* Whatever their number, whatever its divisors: each path once. */
+TEST(weft_topo_evs__visits_all_paths_of_any_number)
+{
+	for (uint32_t t1s = 1; t1s <= 40; t1s++) {
+		uint32_t evs[80];
+		char text[128];
+
+		(void)snprintf(text, sizeof(text),
+			"name: any\nplanes: 2\nt0s: 2\nt1s: %u\nhosts: 6\nswitch: {radix: 64}\n",
+			(unsigned)t1s);
+		struct weft_topo *topo = fabric(text);
+
+		for (uint64_t seed = 0; seed < 8; seed++) {
+			bool seen[2][40] = { 0 };
+
+			CHECK_EQ(weft_topo_evs(topo, 1, 4, seed, evs, 80), 2 * t1s);
+			for (uint32_t i = 0; i < 2 * t1s; i++) {
+				bool *at = &seen[weft_ev_plane(evs[i])][weft_ev_uplink(evs[i])];
+
+				CHECK(!*at);
+				*at = true;
+			}
+		}
+		weft_topo_close(topo);
+	}
 }
 
 TEST(weft_topo_evs__leaves_out_missing_cables_and_stays_equal)
