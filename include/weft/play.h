@@ -33,6 +33,7 @@ struct weft_play;
 /* What the file says about itself.  Texts are "" where it says nothing, and live as long as it. */
 struct weft_play_head {
 	const char *file, *name, *title, *tell;
+	const char *text;    /* the whole file */
 	const char *picture; /* a kind of picture: weft_play_picture_kinds */
 	uint64_t seed_first, seed_last;
 	uint64_t stop_ps;

@@ -317,6 +317,7 @@ static struct weft_play *make(const char *text, size_t bytes, const char *name)
 	memcpy(play->text, text, bytes);
 	play->text[bytes] = 0;
 	play->head.file = play->name;
+	play->head.text = play->text;
 	weft_sim_config_default(&play->config);
 	return play;
 }

@@ -28,7 +28,7 @@ struct rule { /* a line across: what arithmetic says */
 struct plot {
 	const char *title, *x_name, *y_name;
 	double x_min, x_max, y_max; /* y_max 0: from the values */
-	bool is_log;                /* of y: 1, 10, 100 ... */
+	bool is_log;                /* of y: 0, 1, 10, 100 ... */
 	struct series series[SERIES_MAX];
 	unsigned n_series;
 	struct band bands[BANDS_MAX];
@@ -64,6 +64,8 @@ void strips_draw(FILE *out, const struct strips *strips, bool is_standalone);
 
 /* Text with &, < and > made harmless. */
 void put_text(FILE *out, const char *text);
+/* A number in three digits or so and its unit, for people: "2.35 MB", "730 frames"; text. */
+const char *put_number(double value, const char *unit, char *text, size_t bytes);
 /* About n round numbers from min to max: the distance between them. */
 double tick_step(double min, double max, unsigned n);
 

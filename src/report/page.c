@@ -26,9 +26,19 @@ static const char head[] =
 	"grid-template-columns:repeat(auto-fit,minmax(150px,1fr));margin:18px 0}\n"
 	".tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;"
 	"padding:12px 14px}.tile b{display:block;font-size:22px}\n"
-	".grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(480px,1fr))}\n"
-	".card{padding:6px}.card:empty{display:none}svg{width:100%;height:auto;display:block}\n"
-	"table{border-collapse:collapse;background:var(--card);border-radius:10px;width:100%}\n"
+	".grid{display:grid;gap:14px;grid-template-columns:repeat(auto-fit,minmax(min(480px,100%),"
+	"1fr))}\n"
+	".card{padding:6px;overflow-x:auto}.card:empty{display:none}\n"
+	"svg{width:100%;height:auto;display:block}\n"
+	"@media(max-width:640px){svg{min-width:600px}}details{margin:0 0 12px}\n"
+	".wide{overflow-x:auto;border-radius:10px;overflow-wrap:normal}\n"
+	"h1,p,dd,summary{overflow-wrap:anywhere}\n"
+	"dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:14px 0}\n"
+	"dt{color:var(--dim)}dd{margin:0}pre{overflow-x:auto;font:13px/1.45 monospace;"
+	"background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px}\n"
+	"summary{cursor:pointer}:focus-visible{outline:2px solid #3b6fd4;outline-offset:2px}\n"
+	"table{min-width:max-content;border-collapse:collapse;background:var(--card);border-radius:"
+	"10px;width:100%}\n"
 	"td,th{padding:6px 12px;text-align:left;border-bottom:1px solid var(--line)}\n"
 	"td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
 	".passed{color:var(--ok)}.failed{color:var(--bad);font-weight:600}.skipped{color:var(--dim)"
@@ -39,14 +49,21 @@ static const char head[] =
 	"section.run.on{display:block}\n"
 	"#tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--bg);padding:4px "
 	"9px;border-radius:6px;font-size:13px;display:none;white-space:pre}\n"
+	"@media print{:root{--bg:#fff;--card:#fff;--ink:#000;--dim:#444;--line:#ccc;--ok:#22845a;"
+	"--bad:#c22f40}body{font-size:11px}main{max-width:none;padding:0}nav{display:none}\n"
+	"section.run{display:block;break-before:page}section.run:first-of-type{break-before:auto}"
+	"\n.card,tr,.tile{break-inside:avoid}h2{break-after:avoid}svg,table{min-width:0}\n"
+	".card,.wide,pre{overflow:visible}pre{white-space:pre-wrap}.grid{display:block}\n"
+	"*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n"
 	"</style>\n";
 
 static const char script[] =
-	"<div id=\"tip\"></div><script>\n"
+	"<div id=\"tip\" aria-hidden=\"true\"></div><script>\n"
 	"const "
 	"runs=[...document.querySelectorAll('section.run')],nav=document.querySelector('nav');\n"
 	"function show(i){runs.forEach((r,k)=>r.classList.toggle('on',k===i));\n"
-	" [...nav.children].forEach((b,k)=>b.classList.toggle('on',k===i));}\n"
+	" [...nav.children].forEach((b,k)=>{b.classList.toggle('on',k===i);"
+	"b.setAttribute('aria-pressed',k===i);});}\n"
 	"runs.forEach((r,i)=>{const "
 	"b=document.createElement('button');b.textContent=r.dataset.name;\n"
 	" b.onclick=()=>show(i);nav.append(b);});if(runs.length<2)nav.style.display='none';show(0);"
@@ -67,6 +84,7 @@ static const char picture_style[] =
 	"svg .a{stroke:var(--dim);opacity:.6}svg .b{fill:#d03b4b;opacity:.1}\n"
 	"svg .bl{stroke:#d03b4b;opacity:.55}svg .r{stroke:var(--ink);stroke-dasharray:5 "
 	"4;opacity:.6}\n"
+	"svg .h{paint-order:stroke;stroke:var(--card);stroke-width:4px}svg .f{opacity:.5}\n"
 	"svg .l{fill:none;stroke-width:1.8;stroke-linejoin:round}svg .l:hover{stroke-width:3.5}\n"
 	"</style>\n";
 
@@ -158,7 +176,9 @@ static void put_claims(FILE *out, const struct weft_play *play, const struct wef
 
 	if (!n)
 		return;
-	(void)fputs("<h2>Claims</h2><table><tr><th>claim<th>measured<th></tr>\n", out);
+	(void)fputs("<h2>Claims</h2><div class=\"wide\" "
+		    "tabindex=\"0\"><table><tr><th>claim<th>measured<th></tr>\n",
+		out);
 	for (uint32_t i = 0; i < n; i++) {
 		struct weft_play_judgement j;
 
@@ -170,7 +190,7 @@ static void put_claims(FILE *out, const struct weft_play *play, const struct wef
 		(void)fprintf(out, "<td class=\"%s\">%s</tr>\n", verdicts[j.verdict],
 			verdicts[j.verdict]);
 	}
-	(void)fputs("</table>\n", out);
+	(void)fputs("</table></div>\n", out);
 }
 
 static const struct {
@@ -196,7 +216,8 @@ static void put_us(FILE *out, uint64_t ps)
 
 static void put_loads(FILE *out, const struct weft_play_result *r)
 {
-	(void)fputs("<h2>Flow times, us</h2><table><tr><th>load<th class=\"n\">flows<th "
+	(void)fputs("<h2>Flow times, us</h2><div class=\"wide\" "
+		    "tabindex=\"0\"><table><tr><th>load<th class=\"n\">flows<th "
 		    "class=\"n\">done",
 		out);
 	put_rank_heads(out);
@@ -218,10 +239,10 @@ static void put_loads(FILE *out, const struct weft_play_result *r)
 		else
 			(void)fputs("<td class=\"n\">\xe2\x80\x93</tr>\n", out);
 	}
-	(void)fputs(
-		"</table><p class=\"dim\">All: from the load\xe2\x80\x99s start to the end of its "
-		"last flow, which is what the ideal is of. A flow that is not done counts as "
-		"the slowest.</p>\n",
+	(void)fputs("</table></div><p class=\"dim\">All: from the load\xe2\x80\x99s start to the "
+		    "end of its "
+		    "last flow, which is what the ideal is of. A flow that is not done counts as "
+		    "the slowest.</p>\n",
 		out);
 }
 
@@ -236,8 +257,9 @@ static void put_steps(FILE *out, const struct weft_play_result *r)
 		if (group->n_steps < 2)
 			continue;
 		if (!jobs++) {
-			(void)fputs(
-				"<h2>Steps, us</h2><table><tr><th>job<th class=\"n\">steps", out);
+			(void)fputs("<h2>Steps, us</h2><div class=\"wide\" "
+				    "tabindex=\"0\"><table><tr><th>job<th class=\"n\">steps",
+				out);
 			put_rank_heads(out);
 			(void)fputs("</tr>\n", out);
 		}
@@ -249,7 +271,7 @@ static void put_steps(FILE *out, const struct weft_play_result *r)
 		(void)fputs("</tr>\n", out);
 	}
 	if (jobs)
-		(void)fputs("</table>\n", out);
+		(void)fputs("</table></div>\n", out);
 }
 
 static void put_events(FILE *out, const struct weft_play_result *r)
@@ -264,7 +286,8 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 	if (!r->n_recoveries)
 		return;
 	(void)fputs(
-		"<h2>What broke</h2><table><tr><th>what<th class=\"n\">at us<th class=\"n\">before "
+		"<h2>What broke</h2><div class=\"wide\" tabindex=\"0\"><table><tr><th>what<th "
+		"class=\"n\">at us<th class=\"n\">before "
 		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">felt for us<th class=\"n\">whole "
 		"after "
 		"us</tr>\n",
@@ -287,12 +310,47 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 		(void)fprintf(out, "<td class=\"n\">%s</tr>\n",
 			recovery_text(v->whole_ps, v->whole_of_ps, "", text, sizeof(text)));
 	}
-	(void)fputs(
-		"</table><p class=\"dim\">Felt: until goodput is 95 % of what it was, or of what "
-		"it settles at while the fault lasts. Whole: from the fault\xe2\x80\x99s end "
-		"until goodput is 95 % of what it was before it. Over: not within the time "
-		"that could be looked at.</p>\n",
+	(void)fputs("</table></div><p class=\"dim\">Felt: until goodput is 95 % of what it was, or "
+		    "of what "
+		    "it settles at while the fault lasts. Whole: from the fault\xe2\x80\x99s end "
+		    "until goodput is 95 % of what it was before it. Over: not within the time "
+		    "that could be looked at.</p>\n",
 		out);
+}
+
+/* A picture of nothing is none: a line says so. */
+static const struct {
+	const char *word, *columns[3], *text;
+} nothings[] = {
+	{ "losses", { "lost", "trimmed", "repeated" }, "lost, cut or sent again" },
+	{ "queues", { "queue up", "queue t1", "queue down" }, "waiting in a queue" },
+};
+
+static bool has_nothing(const char *word, const struct weft_play_result *r)
+{
+	unsigned k = 0, there = 0;
+
+	while (k < WEFT_COUNT(nothings) && strcmp(word, nothings[k].word) != 0)
+		k++;
+	for (unsigned i = 0; k < WEFT_COUNT(nothings) && i < 3; i++) {
+		const struct weft_play_column *c = weft_play_column(r, nothings[k].columns[i]);
+
+		there += c != NULL;
+		for (uint32_t row = 0; c && row < r->rows; row++) {
+			if (c->values[row] > 0)
+				return false;
+		}
+	}
+	return there > 0;
+}
+
+static void put_nothing(FILE *out, const struct weft_play_result *r)
+{
+	for (unsigned k = 0; k < WEFT_COUNT(nothings); k++) {
+		if (has_nothing(nothings[k].word, r))
+			(void)fprintf(out, "<p class=\"dim\">Nothing was ever %s.</p>\n",
+				nothings[k].text);
+	}
 }
 
 static bool put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
@@ -306,10 +364,11 @@ static bool put_run(FILE *out, const struct weft_play *play, const struct weft_p
 	(void)fputs("<h2>How it went</h2><div class=\"grid\">\n", out);
 	for (const struct weft_report_kind *k = weft_report_kinds; k->word; k++) {
 		(void)fputs("<div class=\"card\">", out); /* hidden if it stays empty */
-		drawn += weft_report_picture(out, k->word, r, false);
+		drawn += !has_nothing(k->word, r) && weft_report_picture(out, k->word, r, false);
 		(void)fputs("</div>\n", out);
 	}
 	(void)fputs("</div>\n", out);
+	put_nothing(out, r);
 	put_events(out, r);
 	put_loads(out, r);
 	put_steps(out, r);
@@ -327,11 +386,54 @@ static bool put_run(FILE *out, const struct weft_play *play, const struct weft_p
 	return drawn;
 }
 
-bool weft_report_page(FILE *out, const struct weft_play *play,
+static void put_fact(FILE *out, const char *what, const char *text)
+{
+	(void)fprintf(out, "<dt>%s<dd>", what);
+	put_text(out, text);
+	(void)fputc('\n', out);
+}
+
+/* What has been run, so that somebody else can run it again. */
+static void put_facts(FILE *out, const struct weft_play *play,
 	struct weft_play_result *const results[], unsigned n, const char *where)
 {
 	const struct weft_play_head *h = weft_play_head(play);
 	const struct weft_topo_shape *s = weft_topo_shape(weft_play_topo(play));
+	const struct weft_play_result *r = results[0];
+	char text[512], seeds[64];
+
+	(void)snprintf(seeds, sizeof(seeds), "%" PRIu64, r->seed);
+	if (n > 1)
+		(void)snprintf(seeds, sizeof(seeds), "%" PRIu64 "-%" PRIu64, r->seed,
+			results[n - 1]->seed);
+	(void)fputs("<dl>\n", out);
+	(void)snprintf(text, sizeof(text),
+		"%s: %" PRIu32 " hosts, %" PRIu32 " plane%s of %g Gb/s, %" PRIu32
+		" T0s and %" PRIu32 " T1s in each",
+		r->fabric, s->hosts, s->planes, s->planes == 1 ? "" : "s",
+		(double)s->host_bps / 1e9, s->t0s, s->t1s);
+	put_fact(out, "fabric", text);
+	(void)snprintf(text, sizeof(text), "%s, %" PRIu32 " path%s per pair", r->transport,
+		r->paths, r->paths == 1 ? "" : "s");
+	put_fact(out, "transport", r->paths ? text : r->transport);
+	put_fact(out, n > 1 ? "seeds" : "seed", seeds);
+	(void)snprintf(text, sizeof(text), "%g us at most", (double)h->stop_ps / 1e6);
+	put_fact(out, "time", text);
+	(void)snprintf(text, sizeof(text), "weft play %s --seeds %s%s%s", h->file, seeds,
+		strcmp(where, "sim") != 0 ? " --on " : "", strcmp(where, "sim") != 0 ? where : "");
+	put_fact(out, "command", text);
+	put_fact(out, "version", "weft " WEFT_VERSION);
+	(void)fputs("</dl>\n<details><summary>The scenario: loads, engine, faults, claims"
+		    "</summary><pre tabindex=\"0\">",
+		out);
+	put_text(out, h->text);
+	(void)fputs("</pre></details>\n", out);
+}
+
+bool weft_report_page(FILE *out, const struct weft_play *play,
+	struct weft_play_result *const results[], unsigned n, const char *where)
+{
+	const struct weft_play_head *h = weft_play_head(play);
 	bool good = n > 0;
 
 	(void)fputs(head, out);
@@ -342,12 +444,10 @@ bool weft_report_page(FILE *out, const struct weft_play *play,
 	put_text(out, *h->title ? h->title : *h->name ? h->name : h->file);
 	(void)fputs("</h1>\n<p class=\"dim\">", out);
 	put_text(out, h->tell);
-	(void)fprintf(out,
-		"</p><p class=\"dim\">%" PRIu32 " hosts, %" PRIu32 " planes of %g Gb/s, %" PRIu32
-		" T0s and %" PRIu32 " T1s in each; ",
-		s->hosts, s->planes, (double)s->host_bps / 1e9, s->t0s, s->t1s);
-	put_text(out, h->file);
-	(void)fputs("</p>\n<nav></nav>\n", out);
+	(void)fputs("</p>\n", out);
+	if (n)
+		put_facts(out, play, results, n, where);
+	(void)fputs("<nav aria-label=\"seeds\"></nav>\n", out);
 	for (unsigned i = 0; i < n; i++)
 		good = put_run(out, play, results[i], where) && good;
 	(void)fputs(script, out);

@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 860, HEIGHT = 330, LEFT = 66, RIGHT = 20, TOP = 58, BOTTOM = 46 };
+enum { WIDTH = 860, HEIGHT = 330, LEFT = 66, RIGHT = 20, TOP = 58, BOTTOM = 46, NAMED_MAX = 6 };
 
 static const char style[] =
 	"<style>.bg{fill:#fff}text{font:12px system-ui,sans-serif;fill:#3a4150}"
 	".t{font-size:15px;font-weight:600;fill:#171b24}.g{stroke:#e6e9ef}.a{stroke:#9aa2b1}"
 	".b{fill:#d03b4b;opacity:.1}.bl{stroke:#d03b4b;opacity:.55}.r{stroke:#171b24;"
 	"stroke-dasharray:5 4;opacity:.6}.l{fill:none;stroke-width:1.8;stroke-linejoin:round}"
-	".f{opacity:.5;stroke-width:1.2}"
+	".f{opacity:.5;stroke-width:1.2}.h{paint-order:stroke;stroke:#fff;stroke-width:4px}"
 	"@media(prefers-color-scheme:dark){.bg{fill:#151922}text{fill:#b6bdcb}.t{fill:#f0f2f6}"
-	".g{stroke:#2a3040}.a{stroke:#5c6577}.r{stroke:#f0f2f6}}</style>\n";
+	".g{stroke:#2a3040}.a{stroke:#5c6577}.r{stroke:#f0f2f6}.h{stroke:#151922}}</style>\n";
 static const char *const palette[] = { "#3b6fd4", "#e0762a", "#2f9e6e", "#b0489c", "#a3821c",
 	"#d03b4b", "#3f9fb4", "#737a89" };
 
@@ -39,6 +39,40 @@ void put_text(FILE *out, const char *text)
 		else
 			(void)fputc(*text, out);
 	}
+}
+
+const char *put_number(double value, const char *unit, char *text, size_t bytes)
+{
+	static const char *const powers[] = { "", "k", "M", "G", "T", "P" };
+	bool is_bytes = !strcmp(unit, "bytes");
+	double size = fabs(value);
+	unsigned i = 0;
+
+	for (; size >= (is_bytes ? 999.5 : 99999.5) && i + 1 < WEFT_COUNT(powers); i++)
+		size /= 1000;
+	/* From 10,000 on in thousands, and in the same digits up to a million. */
+	(void)snprintf(text, bytes, "%s%.*f", value < 0 ? "-" : "",
+		size >= 100 || size == floor(size) ? 0
+		: size >= 10                       ? 1
+		: size >= 0.1                      ? 2
+						   : 4,
+		size);
+	if (strchr(text, '.')) { /* 2.50 is 2.5 */
+		char *end = text + strlen(text);
+
+		while (end[-1] == '0')
+			*--end = 0;
+		if (end[-1] == '.')
+			end[-1] = 0;
+	}
+	size_t used = strlen(text);
+
+	if (is_bytes && i)
+		(void)snprintf(text + used, bytes - used, " %sB", i == 1 ? "K" : powers[i]);
+	else
+		(void)snprintf(
+			text + used, bytes - used, "%s%s%s", powers[i], *unit ? " " : "", unit);
+	return text;
 }
 
 double tick_step(double min, double max, unsigned n)
@@ -75,8 +109,11 @@ static void line_at(FILE *out, double x1, double y1, double x2, double y2, const
 static void begin(FILE *out, const char *title, unsigned height, bool is_standalone)
 {
 	(void)fprintf(out,
-		"%s<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" role=\"img\">\n",
+		"%s<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %u\" role=\"img\" "
+		"aria-label=\"",
 		is_standalone ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" : "", WIDTH, height);
+	put_text(out, title);
+	(void)fputs("\">\n", out);
 	if (is_standalone)
 		(void)fputs(style, out);
 	(void)fprintf(
@@ -102,8 +139,11 @@ static double x_at(const struct scale *s, double x)
 
 static double y_at(const struct scale *s, double y)
 {
-	double share = s->plot->is_log ? log10(y < 1 ? 1 : y) / log10(s->y_max) : y / s->y_max;
+	double share = y / s->y_max;
 
+	/* None is below one: from 0 to 1 it is as far as from 1 to 10. */
+	if (s->plot->is_log)
+		share = (y < 1 ? y : 1 + log10(y)) / (1 + log10(s->y_max));
 	share = share < 0 ? 0 : share > 1.02 ? 1.02 : share;
 	return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM);
 }
@@ -140,11 +180,11 @@ static void draw_axes(FILE *out, const struct scale *s)
 	double x_step = tick_step(p->x_min, p->x_max, 8), bottom = HEIGHT - BOTTOM;
 	char text[48];
 
-	for (double y = p->is_log ? 1 : 0; y <= s->y_max * 1.0001;
-		y = p->is_log ? y * 10 : y + s->y_step) {
+	for (double y = 0; y <= s->y_max * 1.0001;
+		y = p->is_log ? WEFT_MAX(y * 10, 1.0) : y + s->y_step) {
 		line_at(out, LEFT, y_at(s, y), WIDTH - RIGHT, y_at(s, y), "g");
-		(void)snprintf(text, sizeof(text), "%g", fabs(y) < 1e-12 ? 0 : y);
-		text_at(out, LEFT - 8, y_at(s, y) + 4, "", "end", text);
+		text_at(out, LEFT - 8, y_at(s, y) + 4, "", "end",
+			put_number(fabs(y) < 1e-12 ? 0 : y, "", text, sizeof(text)));
 	}
 	for (double x = ceil(p->x_min / x_step - 1e-9) * x_step; x <= p->x_max * 1.0001;
 		x += x_step) {
@@ -157,10 +197,22 @@ static void draw_axes(FILE *out, const struct scale *s)
 	text_at(out, WIDTH - RIGHT, 22, "", "end", p->y_name);
 }
 
+/* Where the next name of a band goes: below the one before, and clear of what rules say. */
+static double name_row(const struct scale *s, double y)
+{
+	for (unsigned i = 0; i < s->plot->n_rules; i++) {
+		double rule = y_at(s, s->plot->rules[i].y);
+
+		if (y > rule - 18 && y < rule + 14)
+			y = rule + 14;
+	}
+	return y;
+}
+
 static void draw_bands(FILE *out, const struct scale *s)
 {
 	const struct plot *p = s->plot;
-	double bottom = HEIGHT - BOTTOM;
+	double bottom = HEIGHT - BOTTOM, row = TOP - 2;
 
 	for (unsigned i = 0; i < p->n_bands; i++) {
 		const struct band *b = &p->bands[i];
@@ -175,8 +227,13 @@ static void draw_bands(FILE *out, const struct scale *s)
 		put_text(out, b->text);
 		(void)fputs("</title></rect>\n", out);
 		line_at(out, left, TOP, left, bottom, "bl");
-		if (i < 6 && p->n_bands <= 6)
-			text_at(out, left + 4, TOP + 12 + 14 * (i % 6), "", "start", b->text);
+		if (p->n_bands > NAMED_MAX)
+			continue;
+		row = name_row(s, row + 14);
+		if (left + 4 + 6.6 * (double)strlen(b->text) < WIDTH - RIGHT)
+			text_at(out, left + 4, row, "h", "start", b->text);
+		else
+			text_at(out, WEFT_MIN(left, WIDTH - RIGHT) - 4, row, "h", "end", b->text);
 	}
 }
 
@@ -201,18 +258,22 @@ static void draw_series(FILE *out, const struct scale *s, const struct series *s
 
 static void draw_legend(FILE *out, const struct plot *p)
 {
-	double x = LEFT;
+	double x = LEFT, room = (double)(WIDTH - LEFT - RIGHT) / (p->n_series ? p->n_series : 1);
+	char text[64];
 
 	for (unsigned i = 0; i < p->n_series && p->n_series <= 10; i++) {
-		double wide = 30 + 7.2 * (double)strlen(p->series[i].name);
+		const char *name = p->series[i].name;
+		int most = (int)((room - 30) / 7.2);
+		double wide = 30 + 7.2 * (double)WEFT_MIN(strlen(name), (size_t)most);
 
-		if (x + wide > WIDTH - RIGHT)
-			break;
+		(void)snprintf(text, sizeof(text), "%.*s", most, name);
+		if (strlen(name) > (size_t)most)
+			(void)snprintf(text, sizeof(text), "%.*s\xe2\x80\xa6", most - 1, name);
 		(void)fprintf(out,
 			"<rect x=\"%.1f\" y=\"36\" width=\"14\" height=\"4\" rx=\"2\" "
 			"fill=\"%s\"/>\n",
 			x, palette[p->series[i].colour % WEFT_COUNT(palette)]);
-		text_at(out, x + 19, 42, "", "start", p->series[i].name);
+		text_at(out, x + 19, 42, "", "start", text);
 		x += wide;
 	}
 }
@@ -230,7 +291,7 @@ void plot_draw(FILE *out, const struct plot *p, bool is_standalone)
 		double y = y_at(&s, p->rules[i].y);
 
 		line_at(out, LEFT, y, WIDTH - RIGHT, y, "r");
-		text_at(out, WIDTH - RIGHT - 4, y - 5, "", "end", p->rules[i].text);
+		text_at(out, WIDTH - RIGHT - 4, y - 5, "h", "end", p->rules[i].text);
 	}
 	draw_legend(out, p);
 	(void)fputs("</svg>\n", out);
@@ -245,14 +306,15 @@ void heat_draw(FILE *out, const struct heat *h, bool is_standalone)
 	struct plot plot = { .x_max = x_max };
 	struct scale s = { .plot = &plot };
 	double x_step = tick_step(0, x_max, 8);
-	char text[96];
+	char text[96], value[48];
 
 	for (uint32_t r = 0; r < h->rows && !(h->max > 0); r++) {
 		for (uint32_t c = 0; c < h->columns; c++)
 			most = WEFT_MAX(most, h->values[r][c]);
 	}
 	begin(out, h->title, height, is_standalone);
-	(void)snprintf(text, sizeof(text), "darkest: %g %s", most, h->unit);
+	(void)snprintf(
+		text, sizeof(text), "darkest: %s", put_number(most, h->unit, value, sizeof(value)));
 	text_at(out, WIDTH - RIGHT, 22, "", "end", text);
 	for (uint32_t r = 0; r < h->rows; r++) {
 		double y = TOP + r * cell;

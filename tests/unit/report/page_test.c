@@ -27,6 +27,9 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	(void)fclose(out);
 	CHECK(strstr(text, "<h1>a &lt;ring&gt;</h1>"));
 	CHECK(strstr(text, "data-name=\"seed 2\""));
+	CHECK(strstr(text, "<dd>weft play s.yaml --seeds 1-2\n"));
+	CHECK(strstr(text, "<dt>transport<dd>mrc") && strstr(text, "<dt>version<dd>weft "));
+	CHECK(strstr(text, "title: a &lt;ring&gt;\nstop: 1ms"));
 	CHECK(strstr(text, "class=\"failed\">failed"));
 	CHECK(strstr(text, "class=\"passed\">passed"));
 	CHECK(!strstr(text, "src=") && !strstr(text, "href=") && !strstr(text, "url("));

@@ -37,6 +37,22 @@ TEST(tick_step__is_round)
 		CHECK_NEAR(tick_step(0, rows[i].max, 5), rows[i].step, rows[i].step * 1e-9);
 }
 
+TEST(put_number__takes_units_that_fit)
+{
+	static const struct {
+		double value;
+		const char *unit, *text;
+	} rows[] = { { 2.35209e6, "bytes", "2.35 MB" }, { 0, "", "0" }, { 0.2, "", "0.2" },
+		{ 999, "bytes", "999 bytes" }, { 730, "frames", "730 frames" },
+		{ 41544, "frames", "41544 frames" }, { 100000, "", "100k" }, { 1e6, "", "1000k" },
+		{ 0.0004, "per ms", "0.0004 per ms" }, { 12.34, "", "12.3" } };
+	char text[48];
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK_STR(
+			put_number(rows[i].value, rows[i].unit, text, sizeof(text)), rows[i].text);
+}
+
 TEST(plot_draw__has_lines_bands_and_rules)
 {
 	static const double x[] = { 1, 2, 3 }, y[] = { 0, 50, 100 };
@@ -80,6 +96,9 @@ TEST(plot_draw__takes_tens_on_a_log_axis)
 	char *text = drawn(&p, false);
 
 	CHECK(strstr(text, ">1000</text>"));
+	CHECK(strstr(text, "y=\"288.0\" text-anchor=\"end\">0</text>"));
+	CHECK(strstr(text, "y=\"231.5\" text-anchor=\"end\">1</text>"));
+	CHECK(strstr(text, "d=\"M453.0 284.0")); /* 0 is drawn where 0 is */
 	CHECK(!strstr(text, "nan") && !strstr(text, "inf"));
 	free(text);
 }
