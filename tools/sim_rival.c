@@ -58,6 +58,29 @@ static uint64_t read_time(struct argp_state *state, const char *name, const char
 	return ps;
 }
 
+/* What a transport does not have must not be taken as if it had: people would compare it. */
+static error_t judge(struct argp_state *state, const struct weft_sim_config *config)
+{
+	const struct weft_rival_settings *r = &config->rival;
+	bool is_roce = r->kind == WEFT_RIVAL_ROCE || r->kind == WEFT_RIVAL_ROCE_SR ||
+		       r->kind == WEFT_RIVAL_STRIPE;
+	struct weft_sim_config usual;
+
+	weft_sim_config_default(&usual);
+	if (r->kind == WEFT_RIVAL_NONE &&
+		(r->qps || r->dcqcn || r->window_pkts || r->rto_ps ||
+			config->discipline == WEFT_DISCIPLINE_LOSSLESS ||
+			config->bgp_detect_ps != usual.bgp_detect_ps ||
+			config->bgp_converge_ps != usual.bgp_converge_ps))
+		argp_error(state, "qps, dcqcn, pfc, window, rto and bgp belong to other transports "
+				  "than mrc: --transport");
+	else if (r->dcqcn && !is_roce)
+		argp_error(state, "dcqcn: roce, roce-sr and stripe have it");
+	else
+		return 0;
+	return EINVAL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct weft_sim_config *config = state->input;
@@ -92,6 +115,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPTION_CONVERGE:
 		config->bgp_converge_ps = read_time(state, "bgp-converge", arg);
 		return 0;
+	case ARGP_KEY_END:
+		return judge(state, config);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

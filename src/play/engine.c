@@ -64,6 +64,9 @@ static bool read_transport(
 	if (r->kind == WEFT_RIVAL_NONE && alien)
 		return weft_yaml_fail(doc, alien->line, "engine",
 			"qps, dcqcn, pfc, window, rto and bgp belong to other transports than mrc");
+	if (w->dcqcn.number && (r->kind == WEFT_RIVAL_SPRAY || r->kind == WEFT_RIVAL_NDP))
+		return weft_yaml_fail(doc, w->dcqcn.line, "engine.dcqcn",
+			"roce, roce-sr and stripe have it, %s does not", weft_rival_name(r->kind));
 	if (r->kind != WEFT_RIVAL_NONE && r->kind != WEFT_RIVAL_SPRAY && r->kind != WEFT_RIVAL_NDP)
 		config->discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	if (w->pfc.number)

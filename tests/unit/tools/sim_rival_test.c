@@ -38,6 +38,13 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK_EQ(c.rival.rto_ps, 1000000000);
 	CHECK(!parse(&c, "--transport=mrc", NULL, NULL));
 	CHECK_EQ(c.rival.kind, WEFT_RIVAL_NONE);
+	/* No option is without effect. */
+	CHECK(parse(&c, "--dcqcn", NULL, NULL));
+	CHECK(parse(&c, "--transport=mrc", "--pfc", NULL));
+	CHECK(parse(&c, "--rto=1ms", NULL, NULL));
+	CHECK(parse(&c, "--bgp-detect=50ms", NULL, NULL));
+	CHECK(parse(&c, "--transport=ndp", "--dcqcn", NULL));
+	CHECK(!parse(&c, "--transport=roce-sr", "--dcqcn", "--pfc"));
 }
 
 TEST(sim_discipline_of__is_what_each_paper_assumes)
