@@ -53,11 +53,12 @@ static struct weft_dev_bind words_of(struct ibv_mw *mw, const struct ibv_mw_bind
 		.zero_based = info->mw_access_flags & IBV_ACCESS_ZERO_BASED };
 }
 
-/* Local rights are the region's. */
+/* Local rights are the region's, but programs name them, as rdma-core's tests do. */
 static bool is_known(unsigned int flags)
 {
-	return !(flags & ~(unsigned)(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				     IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED));
+	return !(flags & ~(unsigned)(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+				     IBV_ACCESS_ZERO_BASED));
 }
 
 bool mw_words(const struct ibv_send_wr *wr, struct weft_dev_bind *bind)

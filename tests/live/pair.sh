@@ -10,7 +10,7 @@ fabric=$(dirname "${BASH_SOURCE[0]}")/../../examples/fabrics/lab8.yaml
 faults=0 port=18515 to=(h2)
 
 fault() { echo "$1"; faults=1; }
-on() { timeout 60 "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
+on() { timeout "${LIMIT:-60}" "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
 
 # listening PORT: until somebody on h2 listens there
 listening() {

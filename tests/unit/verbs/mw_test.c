@@ -49,6 +49,9 @@ TEST(ibv_post_send__binds_and_takes_back_windows_of_type_2)
 	CHECK_EQ(fake.sent[0].op, WEFT_DEV_BIND_MW);
 	CHECK_EQ(fake.sent[0].rkey, 0x1234);
 	CHECK_EQ(fake.bind.access, WEFT_DEV_REMOTE_WRITE);
+	wr.bind_mw.bind_info.mw_access_flags |= IBV_ACCESS_LOCAL_WRITE; /* rdma-core's tests */
+	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), 0);
+	CHECK_EQ(fake.bind.access, WEFT_DEV_REMOTE_WRITE);
 	wr.bind_mw.mw = one; /* that is bound by ibv_bind_mw() */
 	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), EINVAL);
 	wr.bind_mw.mw = mw;
@@ -56,12 +59,12 @@ TEST(ibv_post_send__binds_and_takes_back_windows_of_type_2)
 	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), EINVAL);
 	wr = (struct ibv_send_wr){ .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = 0x01020304 };
 	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), 0);
-	CHECK_EQ(fake.sent[1].op, WEFT_DEV_LOCAL_INV);
-	CHECK_EQ(fake.sent[1].rkey, 0x01020304);
+	CHECK_EQ(fake.sent[2].op, WEFT_DEV_LOCAL_INV);
+	CHECK_EQ(fake.sent[2].rkey, 0x01020304);
 	wr.opcode = IBV_WR_SEND_WITH_INV;
 	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), 0);
-	CHECK_EQ(fake.sent[2].op, WEFT_DEV_SEND_INV);
-	CHECK_EQ(fake.sent[2].rkey, 0x01020304);
+	CHECK_EQ(fake.sent[3].op, WEFT_DEV_SEND_INV);
+	CHECK_EQ(fake.sent[3].rkey, 0x01020304);
 	wr.opcode = IBV_WR_TSO;
 	CHECK_EQ(ibv_post_send(b.qp, &wr, &bad), EOPNOTSUPP);
 	CHECK_EQ(ibv_dealloc_mw(one), 0);
