@@ -15,7 +15,7 @@ enum {
 	GROUPS_FIRST = 11, /* column */
 	GROUPS_MAX = 8,
 	EVS_MAX = 32,
-	COLUMNS_MAX = 32 + GROUPS_MAX + 8 * WEFT_TOPO_PLANES_MAX + EVS_MAX,
+	COLUMNS_MAX = 32 + GROUPS_MAX + 16 * WEFT_TOPO_PLANES_MAX + EVS_MAX,
 	PATHS_MAX = 300000, /* looked at for each row; with more their states are left out */
 };
 
@@ -30,6 +30,23 @@ static bool column(struct sampler *s, enum weft_play_how how, const char *unit, 
 	c->values = calloc(s->room, sizeof(*c->values));
 	return c->values;
 }
+
+/* Of each plane what waits, is cut and is lost; and the same by tier: heat is drawn of it. */
+static const struct {
+	const char *name, *unit;
+	enum weft_play_how how;
+} of_plane[] = {
+	{ "waiting", "bytes", WEFT_PLAY_MAX },
+	{ "trimmed", "frames", WEFT_PLAY_SUM },
+	{ "dropped", "frames", WEFT_PLAY_SUM },
+	{ "queue up", "bytes", WEFT_PLAY_MAX },
+	{ "queue t1", "bytes", WEFT_PLAY_MAX },
+	{ "queue down", "bytes", WEFT_PLAY_MAX },
+	{ "trimmed t0", "frames", WEFT_PLAY_SUM },
+	{ "trimmed t1", "frames", WEFT_PLAY_SUM },
+	{ "dropped t0", "frames", WEFT_PLAY_SUM },
+	{ "dropped t1", "frames", WEFT_PLAY_SUM },
+};
 
 static bool name_columns(struct sampler *s)
 {
@@ -51,13 +68,11 @@ static bool name_columns(struct sampler *s)
 		(void)snprintf(name, sizeof(name), "goodput.%s", r->groups[g].name);
 		good = column(s, WEFT_PLAY_SUM, "bytes", name);
 	}
-	for (uint32_t p = 0; p < r->planes && good; p++) {
-		(void)snprintf(name, sizeof(name), "p%u waiting", (unsigned)p);
-		good = column(s, WEFT_PLAY_MAX, "bytes", name);
-		(void)snprintf(name, sizeof(name), "p%u trimmed", (unsigned)p);
-		good = good && column(s, WEFT_PLAY_SUM, "frames", name);
-		(void)snprintf(name, sizeof(name), "p%u dropped", (unsigned)p);
-		good = good && column(s, WEFT_PLAY_SUM, "frames", name);
+	for (uint32_t i = 0; i < r->planes * WEFT_COUNT(of_plane) && good; i++) {
+		unsigned p = i / WEFT_COUNT(of_plane), k = i % WEFT_COUNT(of_plane);
+
+		(void)snprintf(name, sizeof(name), "p%u %s", p, of_plane[k].name);
+		good = column(s, of_plane[k].how, of_plane[k].unit, name);
 	}
 	return good;
 }
@@ -120,17 +135,27 @@ bool sample_open(struct sampler *s, struct weft_play_result *result, const struc
 
 /* ---- one look ---- */
 
-static double sum_queues(const struct sampler *s, uint32_t plane, double longest[WEFT_SIM_TIERS])
+/* One plane, in the order of of_plane[]. */
+static void look_at_plane(const struct sampler *s, uint32_t plane, double longest[WEFT_SIM_TIERS],
+	double now[static WEFT_COUNT(of_plane)])
 {
 	struct weft_sim_tier tiers[WEFT_SIM_TIERS];
-	double waiting = 0;
+	struct weft_sim_plane counts;
 
+	weft_sim_plane(s->sim, plane, &counts);
 	weft_sim_queues(s->sim, plane, tiers);
+	now[0] = 0;
+	now[1] = (double)(counts.trimmed[0] + counts.trimmed[1]);
+	now[2] = (double)(counts.dropped[0] + counts.dropped[1]);
 	for (unsigned i = 0; i < WEFT_SIM_TIERS; i++) {
 		longest[i] = WEFT_MAX(longest[i], (double)tiers[i].waiting_max_bytes);
-		waiting += (double)tiers[i].waiting_bytes;
+		now[0] += (double)tiers[i].waiting_bytes;
+		now[3 + i] = (double)tiers[i].waiting_max_bytes;
 	}
-	return waiting;
+	for (unsigned i = 0; i < 2; i++) {
+		now[6 + i] = (double)counts.trimmed[i];
+		now[8 + i] = (double)counts.dropped[i];
+	}
 }
 
 /* What has come of each load, which is a job.  Shares may be off by a byte, and never shrink. */
@@ -160,14 +185,8 @@ static uint32_t look(const struct sampler *s, double now[])
 		look_at_groups(s, now + n);
 		n += r->n_groups;
 	}
-	for (uint32_t p = 0; p < r->planes; p++) {
-		struct weft_sim_plane plane;
-
-		weft_sim_plane(s->sim, p, &plane);
-		now[n++] = sum_queues(s, p, longest);
-		now[n++] = (double)(plane.trimmed[0] + plane.trimmed[1]);
-		now[n++] = (double)(plane.dropped[0] + plane.dropped[1]);
-	}
+	for (uint32_t p = 0; p < r->planes; p++, n += WEFT_COUNT(of_plane))
+		look_at_plane(s, p, longest, now + n);
 	if (s->has_states) {
 		uint64_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES];
 

@@ -320,10 +320,13 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 
 /* A picture of nothing is none: a line says so. */
 static const struct {
-	const char *word, *columns[3], *text;
+	const char *word, *columns[3], *text; /* NULL: another one says it */
 } nothings[] = {
 	{ "losses", { "lost", "trimmed", "repeated" }, "lost, cut or sent again" },
 	{ "queues", { "queue up", "queue t1", "queue down" }, "waiting in a queue" },
+	{ "planes", { "queue up", "queue t1", "queue down" }, NULL },
+	{ "cuts", { "trimmed" }, NULL },
+	{ "drops", { "lost" }, NULL },
 };
 
 static bool has_nothing(const char *word, const struct weft_play_result *r)
@@ -332,7 +335,7 @@ static bool has_nothing(const char *word, const struct weft_play_result *r)
 
 	while (k < WEFT_COUNT(nothings) && strcmp(word, nothings[k].word) != 0)
 		k++;
-	for (unsigned i = 0; k < WEFT_COUNT(nothings) && i < 3; i++) {
+	for (unsigned i = 0; k < WEFT_COUNT(nothings) && i < 3 && nothings[k].columns[i]; i++) {
 		const struct weft_play_column *c = weft_play_column(r, nothings[k].columns[i]);
 
 		there += c != NULL;
@@ -347,7 +350,7 @@ static bool has_nothing(const char *word, const struct weft_play_result *r)
 static void put_nothing(FILE *out, const struct weft_play_result *r)
 {
 	for (unsigned k = 0; k < WEFT_COUNT(nothings); k++) {
-		if (has_nothing(nothings[k].word, r))
+		if (nothings[k].text && has_nothing(nothings[k].word, r))
 			(void)fprintf(out, "<p class=\"dim\">Nothing was ever %s.</p>\n",
 				nothings[k].text);
 	}

@@ -14,7 +14,9 @@ const struct weft_report_kind weft_report_kinds[] = {
 	{ "losses", "frames lost and cut, packets sent again, over time" },
 	{ "states", "how many paths of each plane are good, passed over, avoided or denied" },
 	{ "paths", "what the first flow sends over each of its paths, over time" },
-	{ "planes", "where frames wait, are cut and get lost: planes over time" },
+	{ "planes", "the longest queue, by tier and plane, over time" },
+	{ "cuts", "frames cut, by tier and plane, over time" },
+	{ "drops", "frames lost in switches, by tier and plane, over time" },
 	{ NULL, NULL },
 };
 
@@ -293,40 +295,47 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 	return p->n_series;
 }
 
-static bool draw_planes(FILE *out, struct canvas *c, bool is_standalone)
+/* Heat by tier and, within a tier, by plane; arrows are the ways of a port: up, down. */
+static const struct heat_kind {
+	const char *word, *title, *unit;
+	struct {
+		const char *column, *name;
+	} tiers[WEFT_SIM_TIERS];
+} heat_kinds[] = {
+	{ "planes", "longest queue, by tier and plane", "bytes",
+		{ { "queue up", "T0 \xe2\x86\x91" }, { "queue t1", "T1 \xe2\x86\x93" },
+			{ "queue down", "T0 \xe2\x86\x93" } } },
+	{ "cuts", "frames cut, by tier and plane", "frames",
+		{ { "trimmed t0", "T0" }, { "trimmed t1", "T1" } } },
+	{ "drops", "frames lost in switches, by tier and plane", "frames",
+		{ { "dropped t0", "T0" }, { "dropped t1", "T1" } } },
+};
+
+static bool draw_heat(FILE *out, struct canvas *c, const char *kind, bool is_standalone)
 {
-	static const char *const what[] = { "dropped", "trimmed", "waiting" };
 	const struct weft_play_result *r = c->result;
-	struct heat h = { .title = "planes", .x_name = c->x_name, .x = c->x, .columns = r->rows };
-	double most[WEFT_COUNT(what)] = { 0 };
-	unsigned kind = 0;
-	char name[48];
+	const struct heat_kind *k = heat_kinds;
+	struct heat h = { .x_name = c->x_name, .x = c->x, .columns = r->rows };
+	char name[48], names[WEFT_COUNT(h.names)][16];
 
-	/* What says most: drops if there are any, then cuts, then what waits. */
-	for (; kind + 1 < WEFT_COUNT(what); kind++) {
-		for (uint32_t p = 0; p < r->planes; p++) {
-			(void)snprintf(name, sizeof(name), "p%u %s", (unsigned)p, what[kind]);
-			const struct weft_play_column *column = weft_play_column(r, name);
+	while (strcmp(kind, k->word) != 0)
+		k++;
+	h.title = k->title;
+	h.unit = k->unit;
+	for (uint32_t i = 0; i < r->planes * WEFT_SIM_TIERS; i++) {
+		unsigned tier = i / r->planes, p = i % r->planes;
 
-			for (uint32_t i = 0; column && i < r->rows; i++)
-				most[kind] = WEFT_MAX(most[kind], column->values[i]);
-		}
-		if (most[kind] > 0)
-			break;
-	}
-	for (uint32_t p = 0; p < r->planes && h.rows < WEFT_COUNT(h.values); p++) {
-		(void)snprintf(name, sizeof(name), "p%u %s", (unsigned)p, what[kind]);
+		if (!k->tiers[tier].column || h.rows == WEFT_COUNT(h.names))
+			continue;
+		(void)snprintf(name, sizeof(name), "p%u %s", p, k->tiers[tier].column);
 		const struct weft_play_column *column = weft_play_column(r, name);
 
 		if (!column)
 			return false;
-		h.names[h.rows] = plane_names[p % WEFT_TOPO_PLANES_MAX];
+		(void)snprintf(names[h.rows], sizeof(names[0]), "%s p%u", k->tiers[tier].name, p);
+		h.names[h.rows] = names[h.rows];
 		h.values[h.rows++] = column->values;
 	}
-	h.title = kind == 0   ? "frames lost in switches, by plane"
-		  : kind == 1 ? "frames cut, by plane"
-			      : "bytes that wait, by plane";
-	h.unit = kind == 2 ? "bytes" : "frames";
 	if (!h.rows)
 		return false;
 	heat_draw(out, &h, is_standalone);
@@ -345,8 +354,8 @@ bool weft_report_picture(
 	struct canvas c = { 0 };
 	bool good = plot && canvas_open(&c, r), drawn = false;
 
-	if (good && !strcmp(kind, "planes"))
-		drawn = draw_planes(out, &c, is_standalone);
+	if (good && (!strcmp(kind, "planes") || !strcmp(kind, "cuts") || !strcmp(kind, "drops")))
+		drawn = draw_heat(out, &c, kind, is_standalone);
 	else if (good && !strcmp(kind, "states"))
 		drawn = draw_states(out, &c, is_standalone);
 	else if (good && !strcmp(kind, "paths"))

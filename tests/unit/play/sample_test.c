@@ -30,6 +30,8 @@ TEST(sample_take__adds_up_to_the_totals)
 		CHECK_NEAR(total(r, "trimmed"), (double)r->totals.trimmed, 0.5);
 		CHECK_NEAR(total(r, "p0 trimmed") + total(r, "p1 trimmed"),
 			(double)r->totals.trimmed, 0.5);
+		CHECK_NEAR(total(r, "p1 trimmed t0") + total(r, "p1 trimmed t1"),
+			total(r, "p1 trimmed"), 0.5);
 		CHECK_NEAR(total(r, "repeated"), (double)r->counters.tx_rtx_pkts, 0.5);
 		/* By load, though the incast's receiver is one of the ring as well. */
 		CHECK_NEAR(total(r, "goodput.ring") / (16 * 100e3), 1.0, 0.02);

@@ -56,6 +56,13 @@ TEST(weft_report_picture__draws_every_kind)
 	CHECK(strstr(text, "<title>p1: good</title>"));
 	CHECK(strstr(text, "link-down h1.p0"));
 	free(text);
+	text = picture(r, "planes");
+	CHECK(strstr(text, ">T0 \xe2\x86\x91 p0<") && strstr(text, ">T1 \xe2\x86\x93 p1<") &&
+		strstr(text, ">T0 \xe2\x86\x93 p1<"));
+	free(text);
+	text = picture(r, "drops");
+	CHECK(strstr(text, ">T0 p1<") && strstr(text, ">T1 p0<") && !strstr(text, ">T0 \xe2"));
+	free(text);
 	CHECK_STR(weft_report_kind_usual(r), "goodput");
 	weft_play_result_free(r);
 	weft_play_close(play);
