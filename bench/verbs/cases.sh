@@ -59,6 +59,9 @@ bandwidth() {
 			"-c XRC --use_old_post_send -q 2"
 		refused ib_${op}_bw -F -c DC
 	done
+	for op in read_bw read_lat atomic_bw atomic_lat; do
+		each "ib_$op -F" "-c XRC"
+	done
 	each "ib_send_bw -F" "-c XRC -e" "-c XRC -s 1 -n 5000"
 	refused ib_write_bw -F --odp
 	refused ib_send_bw -F -c UD -g
