@@ -153,8 +153,7 @@ static void put_tiles(FILE *out, const struct weft_play_result *r)
 	} else if (r->totals.now_ps) {
 		double bps = (double)r->counters.rx_data_bytes * 8e12 / (double)r->totals.now_ps;
 
-		(void)snprintf(text, sizeof(text), "%.1f Gb/s", bps / 1e9);
-		tile(out, "goodput, mean", text);
+		tile(out, "goodput, mean", put_number(bps, "b/s", text, sizeof(text)));
 		(void)snprintf(text, sizeof(text), "%.3f", r->line_bps > 0 ? bps / r->line_bps : 0);
 		tile(out, "of what arithmetic allows", text);
 	}
@@ -322,8 +321,10 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 static const struct {
 	const char *word, *columns[3], *text; /* NULL: another one says it */
 } nothings[] = {
-	{ "losses", { "lost", "trimmed", "repeated" }, "lost, cut or sent again" },
-	{ "queues", { "queue up", "queue t1", "queue down" }, "waiting in a queue" },
+	{ "losses", { "lost", "trimmed", "repeated" },
+		"Nothing was ever lost, cut or sent again." },
+	{ "queues", { "queue up", "queue t1", "queue down" },
+		"No sample saw anything wait in a queue." },
 	{ "planes", { "queue up", "queue t1", "queue down" }, NULL },
 	{ "cuts", { "trimmed" }, NULL },
 	{ "drops", { "lost" }, NULL },
@@ -351,8 +352,7 @@ static void put_nothing(FILE *out, const struct weft_play_result *r)
 {
 	for (unsigned k = 0; k < WEFT_COUNT(nothings); k++) {
 		if (nothings[k].text && has_nothing(nothings[k].word, r))
-			(void)fprintf(out, "<p class=\"dim\">Nothing was ever %s.</p>\n",
-				nothings[k].text);
+			(void)fprintf(out, "<p class=\"dim\">%s</p>\n", nothings[k].text);
 	}
 }
 

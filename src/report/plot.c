@@ -44,13 +44,13 @@ void put_text(FILE *out, const char *text)
 const char *put_number(double value, const char *unit, char *text, size_t bytes)
 {
 	static const char *const powers[] = { "", "k", "M", "G", "T", "P" };
-	bool is_bytes = !strcmp(unit, "bytes");
+	bool is_bytes = !strcmp(unit, "bytes"), is_rate = !strcmp(unit, "b/s");
 	double size = fabs(value);
 	unsigned i = 0;
 
-	for (; size >= (is_bytes ? 999.5 : 99999.5) && i + 1 < WEFT_COUNT(powers); i++)
+	for (; size >= (is_bytes || is_rate ? 999.5 : 99999.5) && i + 1 < WEFT_COUNT(powers); i++)
 		size /= 1000;
-	/* From 10,000 on in thousands, and in the same digits up to a million. */
+	/* Things that are counted are written out up to 99999. */
 	(void)snprintf(text, bytes, "%s%.*f", value < 0 ? "-" : "",
 		size >= 100 || size == floor(size) ? 0
 		: size >= 10                       ? 1
@@ -69,6 +69,8 @@ const char *put_number(double value, const char *unit, char *text, size_t bytes)
 
 	if (is_bytes && i)
 		(void)snprintf(text + used, bytes - used, " %sB", i == 1 ? "K" : powers[i]);
+	else if (is_rate)
+		(void)snprintf(text + used, bytes - used, " %s%s", powers[i], unit);
 	else
 		(void)snprintf(
 			text + used, bytes - used, "%s%s%s", powers[i], *unit ? " " : "", unit);
@@ -221,9 +223,10 @@ static void draw_bands(FILE *out, const struct scale *s)
 		if (b->begin > p->x_max)
 			continue;
 		(void)fprintf(out,
-			"<rect class=\"b\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
+			"<rect class=\"b\"%s x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
 			"height=\"%.1f\"><title>",
-			left, TOP, WEFT_MAX(right - left, 1.0), bottom - TOP);
+			p->n_bands > NAMED_MAX ? " style=\"opacity:.03\"" : "", left, TOP,
+			WEFT_MAX(right - left, 1.0), bottom - TOP);
 		put_text(out, b->text);
 		(void)fputs("</title></rect>\n", out);
 		line_at(out, left, TOP, left, bottom, "bl");

@@ -45,7 +45,8 @@ TEST(put_number__takes_units_that_fit)
 	} rows[] = { { 2.35209e6, "bytes", "2.35 MB" }, { 0, "", "0" }, { 0.2, "", "0.2" },
 		{ 999, "bytes", "999 bytes" }, { 730, "frames", "730 frames" },
 		{ 41544, "frames", "41544 frames" }, { 100000, "", "100k" }, { 1e6, "", "1000k" },
-		{ 0.0004, "per ms", "0.0004 per ms" }, { 12.34, "", "12.3" } };
+		{ 354344.6e9, "b/s", "354 Tb/s" }, { 0.0004, "per ms", "0.0004 per ms" },
+		{ 12.34, "", "12.3" } };
 	char text[48];
 
 	for (unsigned i = 0; i < WEFT_COUNT(rows); i++)
@@ -81,6 +82,29 @@ TEST(plot_draw__has_lines_bands_and_rules)
 	CHECK(strstr(text, "<svg") == text);
 	CHECK(!strstr(text, "<style>"));
 	free(text);
+}
+
+/* Many bands upon each other would hide the lines. */
+TEST(plot_draw__makes_many_bands_faint)
+{
+	static const double x[] = { 1, 2 }, y[] = { 0, 7 };
+	struct plot p = { .title = "t",
+		.x_name = "us",
+		.y_name = "n",
+		.x_max = 2,
+		.series = { { "one", x, y, 2, 0, false, true } },
+		.n_series = 1,
+		.n_bands = 6 };
+
+	for (unsigned i = 0; i < 7; i++)
+		p.bands[i] = (struct band){ 1, 2, "port-down" };
+	for (; p.n_bands <= 7; p.n_bands++) {
+		char *text = drawn(&p, false);
+
+		CHECK_EQ(!strstr(text, "opacity:.03"), p.n_bands == 6);
+		CHECK_EQ(!strstr(text, ">port-down</text>"), p.n_bands == 7);
+		free(text);
+	}
 }
 
 TEST(plot_draw__takes_tens_on_a_log_axis)
