@@ -25,8 +25,6 @@
 
 #include <string.h>
 
-#define UPLINKS_MAX 16384
-
 enum usid_type { USID_HOST, USID_T1, USID_T0 };
 
 static uint16_t make_usid(
@@ -174,23 +172,22 @@ void weft_topo_usid_self(const struct weft_topo *topo, uint32_t host, uint32_t e
 	addr_put32(at + 2, ev);
 }
 
-/* Lists the uplinks that make a path in a plane; 1 (number 0) below one T0. */
-static uint32_t list_uplinks(const struct weft_topo *topo, uint32_t src, uint32_t dst,
-	uint32_t plane, uint16_t uplinks[])
+/* Uplinks that may make a path; 1 (number 0) below one T0. */
+static uint32_t uplink_candidates(const struct weft_topo *topo, uint32_t src, uint32_t dst)
 {
-	const struct weft_topo_shape *s = &topo->shape;
-	bool is_local = host_t0_index(topo, src) == host_t0_index(topo, dst);
-	uint32_t candidates = is_local ? 1 : s->uplinks, n = 0;
+	return host_t0_index(topo, src) == host_t0_index(topo, dst) ? 1 : topo->shape.uplinks;
+}
+
+static uint32_t count_paths(
+	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t plane)
+{
+	uint32_t candidates = uplink_candidates(topo, src, dst), n = 0;
 	uint32_t links[4];
 
-	for (uint32_t u = 0; u < candidates; u++) {
-		if (topo->n_overrides &&
-			!weft_topo_path_links(topo, src, dst, weft_ev(plane, u), links))
-			continue;
-		if (uplinks)
-			uplinks[n] = (uint16_t)u;
-		n++;
-	}
+	if (!topo->n_overrides)
+		return candidates;
+	for (uint32_t u = 0; u < candidates; u++)
+		n += weft_topo_path_links(topo, src, dst, weft_ev(plane, u), links) > 0;
 	return n;
 }
 
@@ -201,7 +198,7 @@ uint32_t weft_topo_paths(const struct weft_topo *topo, uint32_t src, uint32_t ds
 	if (src == dst)
 		return 0;
 	for (uint32_t plane = 0; plane < topo->shape.planes; plane++)
-		n += list_uplinks(topo, src, dst, plane, NULL);
+		n += count_paths(topo, src, dst, plane);
 	return n;
 }
 
@@ -225,7 +222,9 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
  *
  * Hosts that begin together thus never meet at an uplink, and subsets of equal size load all of
  * them alike.  The stride has no divisor in common with n, so that the walk visits all; T0s and
- * planes differ, so that those who are in step at one T0 are not at the T1s.
+ * planes differ, so that those who are in step at one T0 are not at the T1s.  Uplinks that a pair
+ * cannot use keep their place in the walk and are passed over: a destination with fewer paths does
+ * not put its senders out of step.
  */
 struct walk {
 	uint64_t first, stride;
@@ -250,11 +249,12 @@ size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, u
 {
 	const struct weft_topo_shape *s = &topo->shape;
 	uint32_t planes[WEFT_TOPO_PLANES_MAX], n_planes = 0, least = UINT32_MAX;
+	uint32_t links[4];
 
 	if (src == dst)
 		return 0;
 	for (uint32_t plane = 0; plane < s->planes; plane++) {
-		uint32_t paths = list_uplinks(topo, src, dst, plane, NULL);
+		uint32_t paths = count_paths(topo, src, dst, plane);
 
 		if (!paths)
 			continue;
@@ -264,17 +264,19 @@ size_t weft_topo_evs(const struct weft_topo *topo, uint32_t src, uint32_t dst, u
 	if (!n_planes || n < n_planes)
 		return 0;
 	size_t share = WEFT_MIN(n / n_planes, (size_t)least);
+	uint32_t candidates = uplink_candidates(topo, src, dst);
 
 	for (uint32_t i = 0; i < n_planes; i++) {
-		uint16_t uplinks[UPLINKS_MAX];
-		uint32_t paths = list_uplinks(topo, src, dst, planes[i], uplinks);
-		struct walk walk = walk_of(topo, src, planes[i], seed, paths);
+		struct walk walk = walk_of(topo, src, planes[i], seed, candidates);
+		uint64_t step = src % s->hosts_per_t0;
 
-		for (size_t k = 0; k < share; k++) {
-			uint64_t step = (uint64_t)src % s->hosts_per_t0 + k;
-			uint64_t at = (walk.first + walk.stride * step) % paths;
+		/* One round at most: share <= least, and a round meets every uplink. */
+		for (size_t k = 0; k < share; step++) {
+			uint64_t at = (walk.first + walk.stride * step) % candidates;
+			uint32_t ev = weft_ev(planes[i], (uint32_t)at);
 
-			evs[k * n_planes + i] = weft_ev(planes[i], uplinks[at]);
+			if (!topo->n_overrides || weft_topo_path_links(topo, src, dst, ev, links))
+				evs[k++ * n_planes + i] = ev;
 		}
 	}
 	return share * n_planes;

@@ -201,6 +201,39 @@ TEST(weft_topo_evs__visits_all_paths_of_any_number)
 	}
 }
 
+/* T0 2 lacks cables; who sends there keeps step with its neighbours who send to T0 1. */
+TEST(weft_topo_evs__keeps_step_where_a_destination_lacks_cables)
+{
+	struct weft_topo *topo = fabric("name: gaps\nplanes: 2\nt0s: 3\nt1s: 4\n"
+					"parallel_links: 2\nhosts: 24\noverrides:\n"
+					"  - {link: p0.t0-2:t1-1, cabled: false}\n"
+					"  - {link: p0.t0-2:t1-3/1, cabled: false}\n"
+					"  - {link: p1.t0-2:t1-0, cabled: false}\n"
+					"  - {link: p1.t0-2:t1-2/1, cabled: false}\n");
+	uint32_t all[16], left[16], links[4];
+
+	for (uint32_t h = 0; h < 8; h++) {
+		uint32_t n = 0;
+
+		CHECK_EQ(weft_topo_evs(topo, h, 8, 3, all, 16), 16);
+		CHECK_EQ(weft_topo_evs(topo, h, 16, 3, left, 16), 12);
+		for (uint32_t plane = 0; plane < 2; plane++) {
+			uint32_t next = plane;
+
+			for (uint32_t i = plane; i < 16; i += 2) {
+				if (!weft_topo_path_links(topo, h, 16, all[i], links))
+					continue;
+				CHECK(next < 12);
+				CHECK_EQ(left[next], all[i]);
+				next += 2;
+				n++;
+			}
+		}
+		CHECK_EQ(n, 12);
+	}
+	weft_topo_close(topo);
+}
+
 TEST(weft_topo_evs__leaves_out_missing_cables_and_stays_equal)
 {
 	struct weft_topo *topo = fabric(LAB8 "overrides:\n"
