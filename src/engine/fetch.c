@@ -11,7 +11,8 @@
  */
 #include "local.h"
 
-enum { FETCH_QPS = 4, FETCH_PATHS = 12, FETCH_PLANES = 4, LINE = WEFT_CACHE_LINE_BYTES };
+enum { FETCH_QPS = 4, FETCH_PATHS = 12, FETCH_PLANES = 4, LINE = WEFT_CACHE_LINE_BYTES,
+	TIMERS = 3 * LINE };
 
 /*
  * The asm is nothing, but something that is done: GCC takes a function that only prefetches for
@@ -49,8 +50,10 @@ static void fetch_qps(const struct weft_endpoint *ep)
 		fetch(&ep->qps[i], offsetof(struct weft_qp, lost_low));
 	fetch(ep->sets, sets * sizeof(struct pathset));
 	fetch(ep->regions, LINE);
-	fetch(ep->due, n * sizeof(*ep->due));
-	fetch(ep->key, n * sizeof(*ep->key));
+	/* The timers' arrays lie in a row. */
+	size_t timers = (size_t)((uint8_t *)ep->ready - (uint8_t *)ep->due);
+
+	fetch(ep->due, WEFT_MIN(timers, (size_t)TIMERS));
 	fetch(ep->ready, 1);
 	fetch(&ep->answers[ep->answer_tail & ep->answer_mask], 2 * sizeof(struct answer));
 }

@@ -100,13 +100,17 @@ void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
 	put(lane, &lane->mail_of[clock].posts[slot], node, frame, handle);
 }
 
-/* Where the next frame for that node goes, if it goes into the chunk of the last one. */
+/* Where the next frame for that node goes; of a full chunk, what the next chunk copies. */
 static void fetch_room(const struct post *post, uint32_t node)
 {
-	const struct box *b = &post->boxes[node];
-
 	/* The box of a node without mail is an old one: then this is a line too many. */
-	__builtin_prefetch(&post->chunks[b->last >> 3].frames[b->last & 7], 1);
+	uint32_t last = post->boxes[node].last;
+	const struct chunk *chunk = &post->chunks[last >> 3];
+
+	if ((last & 7) == CHUNK_FRAMES)
+		__builtin_prefetch(chunk->back);
+	else
+		__builtin_prefetch(&chunk->frames[last & 7], 1);
 }
 
 static inline void settle(struct lane *lane, struct outgoing *out)
