@@ -56,7 +56,8 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 {
 	struct region *region = &ep->regions[region_slot(ep, rkey)];
 
-	if (!region->in_use || (uint32_t)region->open_to != rkey)
+	/* A window that has got the key of a region long gone is not that region. */
+	if (!region->in_use || region->is_window || (uint32_t)region->open_to != rkey)
 		return WEFT_ENOENT;
 	reads_forget_region(ep, region);
 	*region = (struct region){ 0 };

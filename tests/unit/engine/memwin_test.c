@@ -224,6 +224,7 @@ TEST(weft_memwin__wrong_calls_change_nothing)
 	CHECK_EQ(weft_memwin_bind(ep, rkey, &right), 0);
 	CHECK_EQ(weft_memwin_bind(ep, rkey, &right), WEFT_ESTATE);
 	CHECK_EQ(weft_memwin_close(ep, rkey ^ 1), WEFT_ENOENT);
+	CHECK_EQ(weft_region_drop(ep, rkey), WEFT_ENOENT);
 	CHECK_EQ(weft_memwin_close(ep, rkey), 0);
 	CHECK_EQ(weft_memwin_shut(ep, rkey), WEFT_ENOENT);
 	CHECK_EQ(weft_memwin_close(ep, rkey), WEFT_ENOENT);
