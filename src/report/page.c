@@ -127,7 +127,9 @@ static void put_longest(FILE *out, const struct weft_play_result *r)
 	}
 	if (felt)
 		tile(out, "a fault was felt for",
-			recovery_text(felt->felt_ps, felt->felt_of_ps, " us", text, sizeof(text)));
+			felt->felt_ps ? recovery_text(felt->felt_ps, felt->felt_of_ps, " us", text,
+						sizeof(text))
+				      : "no time");
 	if (whole)
 		tile(out, "whole after its end",
 			recovery_text(
@@ -305,7 +307,9 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f", v->before * 8 / 1e9,
 			v->lowest * 8 / 1e9);
 		(void)fprintf(out, "<td class=\"n\">%s",
-			recovery_text(v->felt_ps, v->felt_of_ps, "", text, sizeof(text)));
+			v->felt_ps
+				? recovery_text(v->felt_ps, v->felt_of_ps, "", text, sizeof(text))
+				: "not felt");
 		(void)fprintf(out, "<td class=\"n\">%s</tr>\n",
 			recovery_text(v->whole_ps, v->whole_of_ps, "", text, sizeof(text)));
 	}
