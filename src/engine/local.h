@@ -562,7 +562,7 @@ static inline uint8_t *region_place(const struct weft_endpoint *ep, uint32_t rke
 	if (region->open_to != region_names(rkey, pd) || offset > region->open_bytes ||
 	    len_bytes > region->open_bytes - offset)
 		return NULL;
-	return region->base + offset;
+	return (uint8_t *)((uintptr_t)region->base + offset); /* NULL + 0: nothing is bound */
 }
 
 static inline uint32_t time16(uint64_t now)
