@@ -47,6 +47,16 @@ static bool grow(void)
 	return true;
 }
 
+void alive_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void alive_let_go(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 bool alive_add(const void *object)
 {
 	pthread_mutex_lock(&lock);

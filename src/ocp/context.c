@@ -5,6 +5,10 @@
  * Profiles of a device are kept in a file in shared memory, so that a controller and the programs
  * whose QPs use them need not be one process.  Its name has the user, the network namespace and the
  * device: hosts of a lab are namespaces of one machine and have devices of the same name.
+ *
+ * A child process may take its parent's objects down, which are its own copies.  It has no watcher
+ * to wait for and must not count in the parent's name; and nobody may be inside a lock when the
+ * process is copied, or the child would wait for a thread that it does not have.
  */
 #include "local.h"
 
@@ -16,6 +20,34 @@
 static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct station *stations;
 static _Atomic uint32_t owners = 1;
+
+static pthread_once_t forks = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&stations_lock);
+	for (struct station *at = stations; at; at = at->next)
+		pthread_mutex_lock(&at->lock);
+	alive_hold();
+}
+
+static void after_fork(void)
+{
+	alive_let_go();
+	for (struct station *at = stations; at; at = at->next)
+		pthread_mutex_unlock(&at->lock);
+	pthread_mutex_unlock(&stations_lock);
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(before_fork, after_fork, after_fork);
+}
+
+bool station_is_dead(const struct station *station)
+{
+	return station->pid != getpid();
+}
 
 static struct plant *open_plant(const struct weft_dev_attr *attr)
 {
@@ -42,6 +74,7 @@ static struct station *make(struct weft_dev *dev)
 		return NULL;
 	weft_dev_query(dev, &attr);
 	station->dev = dev;
+	station->pid = getpid();
 	station->planes = attr.planes ? attr.planes : 1;
 	station->plant = open_plant(&attr);
 	if (!station->plant) {
@@ -58,6 +91,7 @@ static struct station *make(struct weft_dev *dev)
 
 struct station *station_take(struct weft_dev *dev)
 {
+	pthread_once(&forks, watch_forks);
 	pthread_mutex_lock(&stations_lock);
 	struct station *station = stations;
 
@@ -85,7 +119,7 @@ void station_give(struct station *station)
 		}
 	}
 	pthread_mutex_unlock(&stations_lock);
-	if (!is_last)
+	if (!is_last || station_is_dead(station))
 		return;
 	watcher_stop(station);
 	plant_close(station->plant);

@@ -92,17 +92,40 @@ int mrc_destroy_comp_channel(struct mrc_comp_channel *channel)
 }
 
 /* A queue that was destroyed with its event still in the pipe is not told of. */
-static bool is_alive(const struct mrc_comp_channel *channel, const struct mrc_cq *cq)
+static bool is_alive(const struct station *station, const struct mrc_cq *cq)
 {
-	struct station *station = channel->context->station;
-
-	pthread_mutex_lock(&station->lock);
 	const struct mrc_cq *at = station->ev_queues;
 
 	while (at && at != cq)
 		at = at->next;
-	pthread_mutex_unlock(&station->lock);
 	return at != NULL;
+}
+
+/*
+ * The next event's queue, counted as told.  Both in one go under the lock in which queues are
+ * closed: who destroys it now waits until it is acknowledged.
+ */
+static int take(struct mrc_comp_channel *channel, struct mrc_cq **cq)
+{
+	struct station *station = channel->context->station;
+	struct mrc_cq *got;
+	void *user;
+	int rc = 0;
+
+	pthread_mutex_lock(&station->lock);
+	do {
+		if (read(channel->bell[0], &got, sizeof(got)) == (ssize_t)sizeof(got))
+			continue;
+		rc = weft_dev_channel_get(channel->inner, &user);
+		got = user;
+		break;
+	} while (!is_alive(station, got));
+	if (!rc) {
+		atomic_fetch_add(&got->unacked, 1);
+		*cq = got;
+	}
+	pthread_mutex_unlock(&station->lock);
+	return rc;
 }
 
 bool channel_ring(struct mrc_cq *cq)
@@ -116,24 +139,14 @@ int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void 
 		return fail(EINVAL);
 	for (;;) {
 		struct pollfd door = { .fd = channel->fd, .events = POLLIN };
-		struct mrc_cq *got = NULL;
-		void *user;
+		int rc = take(channel, cq);
 
-		if (read(channel->bell[0], &got, sizeof(got)) != (ssize_t)sizeof(got)) {
-			int rc = weft_dev_channel_get(channel->inner, &user);
-
-			if (rc && rc != EAGAIN)
-				return fail(rc);
-			got = rc ? NULL : user;
-		} else if (!is_alive(channel, got)) {
-			continue;
-		}
-		if (got) {
-			atomic_fetch_add(&got->unacked, 1);
-			*cq = got;
-			*cq_context = got->user;
+		if (!rc) {
+			*cq_context = (*cq)->user;
 			return 0;
 		}
+		if (rc != EAGAIN)
+			return fail(rc);
 		if (fcntl(channel->fd, F_GETFL) & O_NONBLOCK)
 			return fail(EAGAIN);
 		if (poll(&door, 1, -1) < 0)
@@ -191,14 +204,16 @@ int mrc_destroy_cq(struct mrc_cq *cq)
 	struct station *station = cq->context->station;
 
 	pthread_mutex_lock(&station->lock); /* nobody is being told of it meanwhile */
-	int rc = cq->inner ? weft_dev_cq_close(cq->inner) : 0;
+	int rc = 0;
 
+	if (cq->inner)
+		rc = weft_dev_cq_close(cq->inner);
+	else
+		ev_queue_close(cq);
 	pthread_mutex_unlock(&station->lock);
 	if (rc)
 		return rc;
 	alive_drop(cq);
-	if (!cq->inner)
-		ev_queue_close(cq);
 	acks_await(&cq->unacked);
 	if (cq->channel)
 		atomic_fetch_sub(&cq->channel->queues, 1);

@@ -70,6 +70,9 @@ static int check_online(struct plant *plant, const struct plant_evs *evs, const 
 		return fmt ? EINVAL : ENOENT;
 	if (head->mode == MRC_CTL_EV_MODE_GEN && !evs->n_fields)
 		return EINVAL;
+	/* The format may be another one than when they were given. */
+	if (evs->n_fields && fields_check(evs->field, evs->n_fields, fmt))
+		return EINVAL;
 	for (uint32_t i = 0; head->mode == MRC_CTL_EV_MODE_EXP && i < head->count; i++) {
 		if (!evs->ev[i].ev.port)
 			return EINVAL;

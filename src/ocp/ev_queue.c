@@ -50,14 +50,12 @@ void ev_queue_close(struct mrc_cq *cq)
 {
 	struct station *station = cq->context->station;
 
-	pthread_mutex_lock(&station->lock);
 	for (struct mrc_cq **at = &station->ev_queues; *at; at = &(*at)->next) {
 		if (*at == cq) {
 			*at = cq->next;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&station->lock);
 }
 
 void ev_queue_ring(struct station *station)
@@ -97,7 +95,7 @@ int mrc_ctl_poll_ev_event(struct mrc_cq *ev_cq, int num_entries, struct mrc_ctl_
 
 	pthread_mutex_lock(&ev_cq->context->station->lock);
 	plant_lock(plant);
-	if (plant->events - ev_cq->at > ev_cq->capacity) {
+	if (num_entries && plant->events - ev_cq->at > ev_cq->capacity) {
 		lost = plant->events - ev_cq->at - ev_cq->capacity;
 		ev_cq->at += lost;
 	}

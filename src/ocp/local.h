@@ -26,6 +26,7 @@
 	(MRC_QP_MAX_WIMM | MRC_QP_MAX_WIMM_DEST | MRC_QP_MPR | MRC_QP_MPR_DEST | MRC_QP_TIMEOUT |  \
 		MRC_QP_EV_PROFILE_ID | MRC_QP_CC_PROFILE_ID | MRC_QP_HINT | MRC_QP_RETRY_CNT |     \
 		MRC_QP_CAP | MRC_QP_VENDOR_CFG)
+#define VERBS_QP_ALL ((IBV_QP_RATE_LIMIT << 1) - 1) /* the bits of enum ibv_qp_attr_mask */
 #define MPR_UNIT 128u
 
 struct station {
@@ -34,6 +35,7 @@ struct station {
 	struct plant *plant;
 	uint32_t planes;
 	uint32_t contexts;
+	pid_t pid; /* whose it is: a child of it has neither the watcher nor a row in the plant */
 	_Atomic uint32_t hints;
 	pthread_mutex_t lock; /* of what follows */
 	struct mrc_qp *qps;   /* in RTR or later */
@@ -83,6 +85,7 @@ struct mrc_qp_hint {
 
 struct mrc_qp {
 	struct mrc_context *context;
+	pthread_mutex_t lock; /* of `attr` and what follows from it: moves and questions queue */
 	struct weft_dev_qp *inner;
 	struct mrc_qp_init_attr init;
 	struct mrc_qp_attr attr; /* as it was set, with defaults */
@@ -121,9 +124,14 @@ static inline void *fail_null(int error)
 bool alive_add(const void *object);
 bool alive_is(const void *object);
 void alive_drop(const void *object);
+/* Nobody else is inside meanwhile: around a fork. */
+void alive_hold(void);
+void alive_let_go(void);
 
 struct station *station_take(struct weft_dev *dev); /* NULL with errno */
 void station_give(struct station *station);
+/* In a child of the process that made it: nothing but giving back makes sense. */
+bool station_is_dead(const struct station *station);
 
 /* Starts the thread that tells states of paths and new events; nothing if it runs.  errno value. */
 int watcher_start(struct station *station);
@@ -160,7 +168,7 @@ void evs_expanded(
 
 void ev_queue_ring(struct station *station); /* under its lock: events for armed queues */
 int ev_queue_arm(struct mrc_cq *cq, int solicited_only);
-void ev_queue_close(struct mrc_cq *cq);
+void ev_queue_close(struct mrc_cq *cq); /* under the station's lock */
 
 bool channel_ring(struct mrc_cq *cq);
 void acks_await(const _Atomic uint32_t *unacked);

@@ -159,7 +159,7 @@ void profile_release(struct mrc_qp *qp)
 		}
 	}
 	pthread_mutex_unlock(&station->lock);
-	if (qp->evs || qp->cc) {
+	if ((qp->evs || qp->cc) && !station_is_dead(station)) {
 		plant_lock(station->plant);
 		plant_use(station->plant, qp->evs, qp->cc, -1);
 		plant_unlock(station->plant);

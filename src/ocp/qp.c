@@ -42,14 +42,19 @@ static void take_defaults(struct mrc_qp *qp)
 	qp->attr.retry.exp_cnt = attr.retry;
 }
 
+/* Not one of EV events, and not another context's, which would get its errors. */
+static bool is_usable(const struct mrc_cq *cq, const struct mrc_context *context)
+{
+	return cq && cq->inner && cq->context == context;
+}
+
 struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_attr *mrc_qp_attr)
 {
 	struct mrc_qp_init_attr *asked = mrc_qp_attr;
 	struct weft_dev_attr dev;
 
 	if (!mrc_ctx || !asked || !asked->pd || asked->pd->context != mrc_ctx->verbs ||
-		!asked->send_cq || !asked->recv_cq || !asked->send_cq->inner ||
-		!asked->recv_cq->inner ||
+		!is_usable(asked->send_cq, mrc_ctx) || !is_usable(asked->recv_cq, mrc_ctx) ||
 		(unsigned)asked->protocol_version > MRC_PROTOCOL_VERSION_1)
 		return fail_null(EINVAL);
 	if (asked->send_ops_flags & ~(uint64_t)OPS_STRICT)
@@ -60,6 +65,7 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 	if (!qp)
 		return fail_null(ENOMEM);
 	qp->context = mrc_ctx;
+	pthread_mutex_init(&qp->lock, NULL);
 	qp->init = *asked;
 	qp->init.cap = grant(&asked->cap, &dev);
 	struct weft_dev_qp_init init = { .profile = WEFT_DEV_STRICT,
@@ -105,6 +111,7 @@ int mrc_destroy_qp(struct mrc_qp *qp)
 	alive_drop(qp);
 	profile_release(qp);
 	acks_await(&qp->unacked);
+	pthread_mutex_destroy(&qp->lock);
 	if (qp->attr.qp_hint)
 		atomic_fetch_sub(&qp->attr.qp_hint->users, 1);
 	atomic_fetch_sub(&qp->context->objects, 1);
@@ -127,8 +134,9 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	struct weft_dev_qp_init init;
 
 	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
-		mrc_attr_mask & ~MRC_QP_ALL)
+		mrc_attr_mask & ~MRC_QP_ALL || vattr_mask & ~VERBS_QP_ALL)
 		return EINVAL;
+	pthread_mutex_lock(&qp->lock);
 	weft_dev_qp_query(qp->inner, &own, &init);
 	if (vattr) {
 		memset(vattr, 0, sizeof(*vattr));
@@ -147,5 +155,6 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 		*mrc_attr = qp->attr;
 	if (init_attr)
 		*init_attr = qp->init;
+	pthread_mutex_unlock(&qp->lock);
 	return 0;
 }

@@ -101,6 +101,8 @@ static int put_verbs(
 	const struct ibv_qp_attr *v, int given, struct weft_dev_qp_attr *to, uint32_t *mask)
 {
 	if (given & IBV_QP_STATE) {
+		if ((unsigned)v->qp_state > IBV_QPS_ERR)
+			return EINVAL;
 		to->state = (uint8_t)v->qp_state;
 		*mask |= WEFT_DEV_SET_STATE;
 	}
@@ -127,6 +129,8 @@ static int put_verbs(
 		*mask |= WEFT_DEV_SET_PSN_TX;
 	}
 	if (given & IBV_QP_PATH_MTU) {
+		if (v->path_mtu < IBV_MTU_256 || v->path_mtu > IBV_MTU_4096)
+			return EINVAL;
 		to->mtu = (uint8_t)v->path_mtu;
 		*mask |= WEFT_DEV_SET_MTU;
 	}
@@ -152,6 +156,8 @@ static int apply(struct mrc_qp *qp, const struct mrc_qp_attr *merged, struct wef
 	bool moves = given & IBV_QP_STATE;
 
 	if (moves && to->state == WEFT_DEV_RTR) {
+		if (now.state != WEFT_DEV_INIT)
+			return EINVAL; /* before the profiles in use are let go of */
 		if (!(*mask & WEFT_DEV_SET_PEER) || !(*mask & WEFT_DEV_SET_PEER_QPN))
 			return EINVAL;
 		/* Strict MRC has writes only: without a word about it, they are allowed. */
@@ -179,20 +185,35 @@ static int apply(struct mrc_qp *qp, const struct mrc_qp_attr *merged, struct wef
 	return 0;
 }
 
-int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
+/* Profiles are taken up on the way to RTR: later nobody would look at them. */
+static bool changes_profiles(const struct mrc_qp *qp, const struct mrc_qp_attr *attr, int mask)
+{
+	return (mask & MRC_QP_EV_PROFILE_ID &&
+		       attr->profile.ev_profile_id != qp->attr.profile.ev_profile_id) ||
+	       (mask & MRC_QP_CC_PROFILE_ID &&
+		       attr->profile.cc_profile_id != qp->attr.profile.cc_profile_id);
+}
+
+static bool is_connected(struct mrc_qp *qp)
+{
+	struct weft_dev_qp_attr now;
+	struct weft_dev_qp_init init;
+
+	weft_dev_qp_query(qp->inner, &now, &init);
+	return now.state >= WEFT_DEV_RTR && now.state <= WEFT_DEV_SQD;
+}
+
+static int modify(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	struct mrc_qp_attr *mrc_attr, int mrc_attr_mask)
 {
 	struct weft_dev_qp_attr to = { 0 };
 	uint32_t mask = 0;
+	int rc = 0;
 
-	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr))
-		return EINVAL;
-	int rc = mrc_attr ? check_mrc(mrc_attr, mrc_attr_mask) : 0;
-
-	if (rc)
-		return rc;
 	if (mrc_attr_mask & MRC_QP_HINT && mrc_attr->qp_hint &&
 		(!alive_is(mrc_attr->qp_hint) || mrc_attr->qp_hint->context != qp->context))
+		return EINVAL;
+	if (changes_profiles(qp, mrc_attr, mrc_attr_mask) && is_connected(qp))
 		return EINVAL;
 	struct mrc_qp_attr merged = qp->attr;
 	struct mrc_qp_hint *old_hint = qp->attr.qp_hint;
@@ -223,4 +244,22 @@ int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	if (mrc_attr_mask & MRC_QP_HINT)
 		swap_hint(old_hint, merged.qp_hint);
 	return 0;
+}
+
+int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
+	struct mrc_qp_attr *mrc_attr, int mrc_attr_mask)
+{
+	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
+		vattr_mask & ~VERBS_QP_ALL)
+		return EINVAL;
+	int rc = mrc_attr ? check_mrc(mrc_attr, mrc_attr_mask) : 0;
+
+	if (rc)
+		return rc;
+	if (station_is_dead(qp->context->station))
+		return ENODEV;
+	pthread_mutex_lock(&qp->lock);
+	rc = modify(qp, vattr, vattr_mask, mrc_attr, mrc_attr_mask);
+	pthread_mutex_unlock(&qp->lock);
+	return rc;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
 
+#include <sys/wait.h>
+
 TEST(mrc_create_context__shares_a_station_per_device)
 {
 	struct mrc_context *a = fake_open(0), *b;
@@ -44,6 +46,44 @@ TEST(mrc_destroy_context__is_busy_while_it_has_objects)
 
 	REQUIRE(cq);
 	CHECK_EQ(ERRNO_OF(mrc_destroy_context(context)), EBUSY);
+	CHECK(!mrc_destroy_cq(cq));
+	fake_close(context);
+}
+
+/* Which has no watcher to wait for, and must not count in its parent's name. */
+TEST(mrc_destroy_context__is_for_a_child_too)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_cq *evs = mrc_ctl_create_ev_event_cq(context, 8, NULL, NULL, 0);
+	struct mrc_cq *cq = mrc_create_cq(context, 8, NULL, NULL, 0);
+	int status = -1;
+
+	REQUIRE(evs && cq);
+	struct mrc_qp *qp = fake_qp(context, cq);
+	struct plant *plant = context->station->plant;
+
+	plant_lock(plant);
+	CHECK(plant_use(plant, &plant->evs[0], NULL, 1));
+	plant_unlock(plant);
+	qp->evs = &plant->evs[0];
+	pid_t child = fork();
+
+	REQUIRE(child >= 0);
+	if (!child) {
+		alarm(30);
+		bool fine = fake_rtr(qp) == ENODEV && !mrc_destroy_qp(qp) && !mrc_destroy_cq(evs) &&
+			    !mrc_destroy_cq(cq) && !mrc_destroy_context(context);
+
+		plant_lock(plant);
+		fine &= plant_evs_users(plant, &plant->evs[0]) == 1;
+		plant_unlock(plant);
+		_exit(fine ? 0 : 1);
+	}
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	CHECK(!mrc_destroy_qp(qp));
+	CHECK_EQ(plant_evs_users(plant, &plant->evs[0]), 0);
+	CHECK(!mrc_destroy_cq(evs));
 	CHECK(!mrc_destroy_cq(cq));
 	fake_close(context);
 }

@@ -100,3 +100,26 @@ TEST(mrc_get_cq_event__forgets_a_destroyed_queue)
 	CHECK(!mrc_destroy_comp_channel(channel));
 	fake_close(context);
 }
+
+/* Who destroys the queue then waits for the acknowledgement, and frees nothing under our hands. */
+TEST(mrc_get_cq_event__takes_and_counts_in_one_go)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_comp_channel *channel = NULL;
+	struct mrc_cq *got = NULL;
+	void *user;
+
+	REQUIRE(!mrc_create_comp_channel(context, &channel));
+	struct mrc_cq *cq = mrc_create_cq(context, 8, NULL, channel, 0);
+
+	REQUIRE(cq);
+	fake_dev.must_be_held = &context->station->lock;
+	CHECK_EQ(mrc_req_notify_cq(cq, 0), 0);
+	CHECK(!mrc_get_cq_event(channel, &got, &user));
+	fake_dev.must_be_held = NULL;
+	CHECK_EQ(atomic_load(&cq->unacked), 1);
+	mrc_ack_cq_events(cq, 1);
+	CHECK(!mrc_destroy_cq(cq));
+	CHECK(!mrc_destroy_comp_channel(channel));
+	fake_close(context);
+}

@@ -227,6 +227,11 @@ TEST(making_a_qp)
 	REFUSED(send_cq, NULL, EINVAL);
 	REFUSED(recv_cq, NULL, EINVAL);
 	REFUSED(recv_cq, r.events, EINVAL);
+	struct mrc_cq *others = mrc_create_cq(r.other, 4, NULL, NULL, 0);
+
+	REFUSED(send_cq, others, EINVAL);
+	REFUSED(recv_cq, others, EINVAL);
+	CHECK_EQ(mrc_destroy_cq(others), 0);
 	REFUSED(cap.max_send_wr, 1u << 30, EINVAL);
 	REFUSED(cap.max_send_sge, 1000, EINVAL);
 	REFUSED(cap.max_inline_data, 1u << 20, EINVAL);

@@ -151,3 +151,38 @@ TEST(mrc_ctl_query_ev_profile__says_how_many_fields)
 	CHECK_EQ(got[1].init_val, 2);
 	stage_close(&stage);
 }
+
+/* Fields were right for a format that is another one now: expanded, they would be 284 bits. */
+TEST(mrc_ctl_modify_ev_profile__looks_at_its_fields_again_before_it_goes_online)
+{
+	struct mrc_ctl_ev_fmt_field widths[64];
+	struct mrc_ctl_ev_field fields[64];
+	struct mrc_ctl_ev_fmt_profile_attr fmt = { .profile_state = MRC_CTL_PROFILE_OFFLINE,
+		.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_SRV6,
+		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_MODIFY_FIELDS, widths, 64 } };
+	struct mrc_ctl_ev_profile_attr evs = {
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 64 } };
+	struct stage s;
+
+	stage_open(&s);
+	for (int i = 0; i < 64; i++) {
+		widths[i].width = 4;
+		fields[i] = (struct mrc_ctl_ev_field){ 4, 15, 0, 15, 15 };
+	}
+	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(&s.context, 1, &fmt,
+		MRC_CTL_EV_FMT_PROFILE_STATE | MRC_CTL_EV_FMT_PROFILE_MODE |
+			MRC_CTL_EV_FMT_PROFILE_OP));
+	REQUIRE(!stage_evs(&s, 2, MRC_CTL_EV_MODE_GEN, 1, 8));
+	REQUIRE(!mrc_ctl_modify_ev_profile(&s.context, 2, &evs, MRC_CTL_EV_PROFILE_EV_FIELDS_OP));
+	widths[0].width = 32;
+	fmt.ev_fmt_op.fmt_field_count = 1;
+	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(&s.context, 1, &fmt, MRC_CTL_EV_FMT_PROFILE_OP));
+	fmt.profile_state = MRC_CTL_PROFILE_ONLINE;
+	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(&s.context, 1, &fmt, MRC_CTL_EV_FMT_PROFILE_STATE));
+	CHECK_EQ(ERRNO_OF(stage_state(&s, 2, MRC_CTL_PROFILE_ONLINE)), EINVAL);
+	evs.ev_fields_op.field_count = 1;
+	fields[0].width = 32;
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 2, &evs, MRC_CTL_EV_PROFILE_EV_FIELDS_OP));
+	CHECK(!stage_state(&s, 2, MRC_CTL_PROFILE_ONLINE));
+	stage_close(&s);
+}

@@ -30,6 +30,7 @@ TEST(mrc_ctl_poll_ev_event__counts_what_found_no_room)
 	CHECK_EQ(mrc_ctl_poll_ev_event(cq, 8, event), 1);
 	CHECK_EQ(event[0].ev.val[3], 9);
 	tell(context, PLANT_EVENTS + 100);
+	CHECK_EQ(mrc_ctl_poll_ev_event(cq, 0, NULL), 0); /* tells nobody of them */
 	CHECK_EQ(mrc_ctl_poll_ev_event(cq, 1, event), 1);
 	CHECK_EQ(event[0].drop_count, PLANT_EVENTS + 96);
 	CHECK_EQ(mrc_ctl_poll_ev_event(cq, -1, event), -EINVAL);

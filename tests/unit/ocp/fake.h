@@ -27,6 +27,7 @@ struct weft_dev {
 		enum weft_path_state to;
 	} mark[16];
 	bool is_connected, overrun;
+	pthread_mutex_t *must_be_held; /* by who takes an event, NULL: whoever */
 	enum weft_path_state state[FAKE_PLANES * FAKE_UPLINKS];
 	int paths_open, qps_open, cqs_open, channels_open, listeners;
 };
@@ -140,6 +141,8 @@ int weft_dev_channel_fd(const struct weft_dev_channel *channel)
 }
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 {
+	if (fake_dev.must_be_held)
+		CHECK_EQ(pthread_mutex_trylock(fake_dev.must_be_held), EBUSY);
 	return read(channel->fd[0], user, sizeof(*user)) == sizeof(*user) ? 0 : errno;
 }
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
@@ -378,6 +381,7 @@ static inline int fake_rtr(struct mrc_qp *qp)
 
 	attr.ah_attr.is_global = 1;
 	memcpy(attr.ah_attr.grh.dgid.raw, fake_peer, 16);
+	qp->inner->attr.state = WEFT_DEV_INIT; /* as if that had been before */
 	return mrc_modify_qp(qp, &attr,
 		IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_PATH_MTU, NULL,
 		0);

@@ -105,6 +105,12 @@ TEST(mrc_modify_qp__refuses_what_is_out_of_range)
 	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE | IBV_QP_AV, NULL, 0), EINVAL); /* a LID */
 	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_CUR_STATE, NULL, 0), EINVAL);
 	CHECK_EQ(mrc_modify_qp(NULL, &v, 0, NULL, 0), EINVAL);
+	CHECK_EQ(mrc_modify_qp(b.qp, &v, 1 << 30, NULL, 0), EINVAL);
+	CHECK_EQ(mrc_query_qp(b.qp, &v, 1 << 30, NULL, 0, NULL), EINVAL);
+	v.qp_state = (enum ibv_qp_state)(256 + IBV_QPS_INIT);
+	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE, NULL, 0), EINVAL);
+	v.path_mtu = (enum ibv_mtu)(256 + IBV_MTU_4096);
+	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_PATH_MTU, NULL, 0), EINVAL);
 	bench_close(&b);
 }
 
@@ -151,4 +157,29 @@ TEST(gid_find__knows_the_forms_of_an_address)
 	memcpy(gid.raw, fake_peer, 16);
 	gid_find(&gid, address);
 	CHECK_MEM(address, fake_peer, 16);
+}
+
+/* RTR again is refused, and the QP goes on as it was. */
+TEST(mrc_modify_qp__keeps_the_profiles_of_a_connected_qp)
+{
+	const struct mrc_ctl_ev ev = stage_ev(0x00010001, 2);
+	struct mrc_qp_attr attr = { .profile = { 0, 0 } };
+	struct ibv_qp_attr v = { .qp_state = IBV_QPS_RTR, .dest_qp_num = 7 };
+	struct bench b;
+
+	bench_open(&b);
+	fake_profile(b.context, 4, MRC_CTL_EV_FMT_MODE_STEV, &ev, 1);
+	CHECK_EQ(fake_init(b.qp, 4, 0), 0);
+	CHECK_EQ(fake_rtr(b.qp), 0);
+	v.ah_attr.is_global = 1;
+	memcpy(v.ah_attr.grh.dgid.raw, fake_peer, 16);
+	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN, NULL, 0),
+		EINVAL);
+	CHECK_EQ(fake_dev.paths_open, 1);
+	CHECK_EQ(plant_evs_users(b.context->station->plant, b.qp->evs), 1);
+	/* Nor may they be changed now, when nobody would look: but said again. */
+	CHECK_EQ(mrc_modify_qp(b.qp, NULL, 0, &attr, MRC_QP_EV_PROFILE_ID), EINVAL);
+	attr.profile.ev_profile_id = 4;
+	CHECK_EQ(mrc_modify_qp(b.qp, NULL, 0, &attr, MRC_QP_EV_PROFILE_ID), 0);
+	bench_close(&b);
 }

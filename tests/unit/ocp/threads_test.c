@@ -107,16 +107,14 @@ static void *run(void *arg)
 	return NULL;
 }
 
-TEST(threads__share_and_do_not_share)
+static void set_up(char path[64])
 {
 	struct ibv_device **list;
-	pthread_t threads[THREADS];
-	char path[64];
 
 	netns_enter();
 	REQUIRE(shell("ip link set lo up"));
 	setenv("WEFT_PLANES", "127.0.0.1,::1", 1);
-	snprintf(path, sizeof(path), "/dev/shm/weft-threads-%d", (int)getpid());
+	snprintf(path, 64, "/dev/shm/weft-threads-%d", (int)getpid());
 	setenv("WEFT_MRC_PROFILES", path, 1);
 	list = ibv_get_device_list(NULL);
 	REQUIRE(list && list[0]);
@@ -131,10 +129,10 @@ TEST(threads__share_and_do_not_share)
 	shared.events = mrc_ctl_create_ev_event_cq(shared.context, 16, NULL, NULL, 0);
 	REQUIRE(shared.cq && shared.events);
 	shared.qp = make(shared.context, shared.cq);
-	for (uintptr_t i = 0; i < THREADS; i++)
-		REQUIRE(!pthread_create(&threads[i], NULL, run, (void *)(i + 1)));
-	for (uintptr_t i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+}
+
+static void tear_down(const char *path)
+{
 	CHECK_EQ(shared.faults, 0);
 	CHECK_EQ(mrc_destroy_qp(shared.qp), 0);
 	CHECK_EQ(mrc_destroy_cq(shared.events), 0);
@@ -143,4 +141,48 @@ TEST(threads__share_and_do_not_share)
 	CHECK_EQ(ibv_dealloc_pd(shared.pd), 0);
 	CHECK_EQ(ibv_close_device(shared.verbs), 0);
 	unlink(path);
+}
+
+static void all_run(void *(*what)(void *))
+{
+	pthread_t threads[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		REQUIRE(!pthread_create(&threads[i], NULL, what, (void *)(i + 1)));
+	for (uintptr_t i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+TEST(threads__share_and_do_not_share)
+{
+	char path[64];
+
+	set_up(path);
+	all_run(run);
+	tear_down(path);
+}
+
+/* Each may be refused, as the others have moved it on. */
+static void *move_shared(void *arg)
+{
+	struct mrc_qp_attr attr;
+
+	for (int i = 0; i < 40 * TURNS; i++) {
+		(void)move(shared.qp, IBV_QPS_RESET);
+		(void)move(shared.qp, IBV_QPS_INIT);
+		(void)move(shared.qp, IBV_QPS_RTR);
+		want(!mrc_query_qp(shared.qp, NULL, 0, &attr, MRC_QP_TIMEOUT, NULL));
+	}
+	return arg;
+}
+
+TEST(threads__move_one_qp)
+{
+	char path[64];
+
+	set_up(path);
+	all_run(move_shared);
+	want(!move(shared.qp, IBV_QPS_RESET));
+	want(!shared.context->station->qps); /* it was in the list once, and is not any more */
+	tear_down(path);
 }
