@@ -115,6 +115,8 @@ static uint32_t hear_trigger(struct weft_qp *qp, const struct weft_pkt_sack *s, 
 		if (set->path[rec->path].ev == s->ev) {
 			path = rec->path;
 			rtt_ns = sample_rtt(rec, s->ts, now);
+			if (s->m != WEFT_M_ALWAYS_SKIP)
+				path_on_delivery(qp, rec, now);
 			sent_ack_bits(qp, psn, 1);
 		}
 	}

@@ -12,7 +12,6 @@
  *   timer.c    all deadlines               endpoint.c dispatch, memory
  *
  * The extended profile:
- *
  *   extended.c life of such QPs, posting   respond_ext.c  sends, requests, replies -> placements
  *   reads.c    reads and atomics, both ends  recvq.c      receives, own and shared; RNR
  *   datagram.c one packet, no promises
@@ -38,6 +37,7 @@ enum {
 	PATH_DEAD_LOSSES = 3, /* the same for one path: it goes even at the floor */
 	REPLIES = 4,          /* paths of a plane that answers go by; power of two */
 	RCVD_MASK = 0xffffff,
+	PROOF_SPAN_NS = 1000000, /* of a bad path's answers, at least */
 };
 
 /* One packet in flight.  Times are in units of 16 ns: 32 bits last 68 s. */
@@ -507,7 +507,7 @@ void path_on_loss(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint32_
 void path_retire(struct weft_endpoint *ep, uint32_t set, uint32_t path, bool hard, uint64_t now);
 void path_allowed(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_revive(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
-/* This packet's loss has retired the path, which is forgiven if it turns up after all. */
+void path_on_delivery(struct weft_qp *qp, const struct sent_rec *rec, uint64_t now);
 void path_blame(struct weft_qp *qp, uint32_t path, uint32_t psn);
 void path_forgive(struct weft_qp *qp, uint32_t psn, uint64_t now);
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);

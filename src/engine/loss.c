@@ -74,6 +74,8 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 	count_cause(ep, cause);
 	if (cause == LOSS_NACK)
 		return; /* congestion control and path hear it from the NACK's reason */
+	if (cause == LOSS_PORT)
+		return; /* a cable that is out, or a plane: no congestion, and no path's fault */
 	struct weft_cc_loss loss = {
 		.now = now,
 		.lost_bytes = rec->bytes,
@@ -82,7 +84,7 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 	};
 	qp->cc->on_loss(qp->cc_state, &loss);
 	qp_take_window(qp);
-	if (cause == LOSS_PORT || cause == LOSS_SILENCE)
+	if (cause == LOSS_SILENCE)
 		return;
 	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set, ep->sets[qp->set].path[rec->path].ev,
 		psn, cause);

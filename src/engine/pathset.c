@@ -330,6 +330,20 @@ void pathset_rehome(struct pathset *set, uint32_t index, uint32_t to)
 		set->planes_mask &= ~(1u << from);
 }
 
+/*
+ * With its plane, for no fault of its own: one answer is enough to come back.  Unless it had only
+ * just done so: a plane that flaps quicker than proofs take is left alone.
+ */
+static void leave_with_plane(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64_t now)
+{
+	struct path_past *past = &ep->sets[set].past[index];
+	bool flaps = past->proof_need && now - past->changed_ns < PROOF_SPAN_NS;
+
+	path_step(ep, set, index, PATH_LOSS, now);
+	past->proof_need = flaps ? (uint8_t)ep->config.proof_answers : 1;
+	probe_retired(ep, set, index, now);
+}
+
 /* The plane is given up as a whole: all its paths have to prove themselves again. */
 void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t p, uint64_t now)
 {
@@ -341,9 +355,7 @@ void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set_index, uint32_t 
 
 		if (!is_up(&set->path[index]))
 			continue;
-		path_step(ep, set_index, index, PATH_LOSS, now);
-		set->past[index].proof_need = (uint8_t)ep->config.proof_answers;
-		probe_retired(ep, set_index, index, now);
+		leave_with_plane(ep, set_index, index, now);
 	}
 	for (uint32_t i = 0; i < REPLIES; i++)
 		plane->reply[i] = PATH_NONE;

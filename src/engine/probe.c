@@ -8,7 +8,8 @@
  * after proof_answers clean answers in a row that span at least PROOF_SPAN_NS; one that fails
  * again within a second must show twice as many, up to 32 (#13).  Proofs follow each other
  * quickly, so that even 32 of them take only some 13 ms: a plane that flaps each second is
- * worth using in between.
+ * worth using in between.  One answer will do where the path itself is hardly to blame: it went
+ * with its plane, or with most of its set (docs/decisions/121-one-answer-after-an-outage.md).
  *
  * A set that only receives learns paths for its answers by probing one path per plane in
  * turn (P1 2.4).  Port status is repeated until answered: four times at once per RTT, then with
@@ -20,8 +21,8 @@
 #include "local.h"
 
 enum {
-	PROOF_SPAN_NS = 1000000,
 	PROOF_GAP_NS = 400000,
+	HURRY = 8, /* so many probes per plane and base RTT while the set is short of paths */
 	TELL_QUICK = 4,
 	TELL_WAIT_MAX_NS = 1000000000,
 	STATUS_LATE_NS = 100000000, /* a copy may be so late; who starts over takes longer */
@@ -35,6 +36,20 @@ static uint64_t first_wait_ns(const struct weft_endpoint *ep)
 static uint64_t jittered(struct weft_endpoint *ep, uint64_t wait_ns)
 {
 	return wait_ns - wait_ns / 20 + weft_rng_below(&ep->rng, wait_ns / 10 + 1);
+}
+
+/*
+ * With less than half of its paths left a set has lost more than a bad link or two: a T0, its
+ * planes, the peer's cables, the peer for a while.  Caution would then squeeze all traffic through
+ * the few paths that came back first.
+ */
+static bool is_short(const struct pathset *set)
+{
+	uint32_t wanted = 0;
+
+	for (uint32_t rest = set->planes_mask; rest; rest &= rest - 1)
+		wanted += set->plane[lowest_bit(rest)].target;
+	return 2 * set->active < wanted;
 }
 
 static void arm_earlier(struct weft_endpoint *ep, uint32_t set, uint64_t due)
@@ -53,7 +68,8 @@ void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint6
 	past->proof_have = 0;
 	past->proof_ns = 0;
 	ep->sets[set].path[index].probing = false;
-	past->probe_ns = now + jittered(ep, first_wait_ns(ep));
+	past->probe_ns = now + jittered(ep, is_short(&ep->sets[set]) ? ep->config.base_rtt_ns :
+								       first_wait_ns(ep));
 	if (ep->sets[set].users)
 		arm_earlier(ep, set, past->probe_ns);
 }
@@ -64,9 +80,10 @@ static uint32_t cabled(const struct weft_endpoint *ep, const struct pathset *set
 }
 
 /* Earliest moment for the next probe in this plane. */
-static uint64_t plane_ready_ns(const struct weft_endpoint *ep, const struct plane *plane)
+static uint64_t plane_ready_ns(const struct weft_endpoint *ep, const struct plane *plane,
+			       bool hurry)
 {
-	uint64_t gap = ep->config.base_rtt_ns;
+	uint64_t gap = hurry ? ep->config.base_rtt_ns / HURRY : ep->config.base_rtt_ns;
 	uint64_t tap = ep->config.probe_ns_max / 4;
 
 	if (!plane->active && plane->probed_ns > plane->alive_ns + tap)
@@ -82,6 +99,7 @@ static bool wants_probe(const struct path *path)
 void probe_arm(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 {
 	struct pathset *set = &ep->sets[index];
+	bool hurry = is_short(set);
 	uint64_t due = WEFT_NEVER;
 
 	if (!set->users) {
@@ -93,7 +111,7 @@ void probe_arm(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 
 		if (!wants_probe(path) || !(cabled(ep, set) >> path->plane & 1))
 			continue;
-		uint64_t ready_ns = plane_ready_ns(ep, &set->plane[path->plane]);
+		uint64_t ready_ns = plane_ready_ns(ep, &set->plane[path->plane], hurry);
 
 		due = WEFT_MIN(due, WEFT_MAX(set->past[i].probe_ns, ready_ns));
 	}
@@ -154,13 +172,14 @@ bool probe_send(struct weft_endpoint *ep, uint32_t set, uint32_t index, bool con
 static void probe_bad_paths(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 {
 	struct pathset *set = &ep->sets[index];
+	bool hurry = is_short(set);
 
 	for (uint32_t i = 0; i < set->paths; i++) {
 		const struct path *path = &set->path[i];
 
 		if (!wants_probe(path) || set->past[i].probe_ns > now ||
 		    !(cabled(ep, set) >> path->plane & 1) ||
-		    plane_ready_ns(ep, &set->plane[path->plane]) > now)
+		    plane_ready_ns(ep, &set->plane[path->plane], hurry) > now)
 			continue;
 		if (!probe_send(ep, index, i, false, 0, now))
 			set->past[i].probe_ns = now + first_wait_ns(ep);
@@ -331,6 +350,15 @@ static uint32_t round_trip_ns(const struct request *request, uint64_t now)
 	return (uint32_t)WEFT_MIN(rtt_ns, (uint64_t)UINT32_MAX);
 }
 
+static bool is_proven(const struct weft_endpoint *ep, const struct pathset *set,
+		      const struct path_past *past, uint64_t now)
+{
+	if (past->proof_need <= 1 ||
+	    (past->proof_need <= ep->config.proof_answers && is_short(set)))
+		return true;
+	return past->proof_have >= past->proof_need && now - past->proof_ns >= PROOF_SPAN_NS;
+}
+
 static void on_answer(struct weft_endpoint *ep, const struct request *request, uint8_t port,
 		      uint64_t now)
 {
@@ -352,7 +380,7 @@ static void on_answer(struct weft_endpoint *ep, const struct request *request, u
 		count8(&past->proof_have);
 		past->probe_exp = 0;
 		past->probe_ns = now + WEFT_MAX((uint64_t)PROOF_GAP_NS, ep->config.base_rtt_ns);
-		if (past->proof_have >= past->proof_need && now - past->proof_ns >= PROOF_SPAN_NS)
+		if (is_proven(ep, set, past, now))
 			path_revive(ep, request->set, request->path, now);
 	}
 	probe_arm(ep, request->set, now);

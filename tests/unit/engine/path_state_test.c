@@ -107,6 +107,29 @@ TEST(path_revive__who_relapses_must_prove_twice_as_much)
 }
 
 /* Its loss retires the path; then the packet turns up, or its header as a NACK tells. */
+/* What left after the path had gone, because nothing better was left, has got through. */
+TEST(path_on_delivery__brings_back_who_carried_data_while_bad)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+	struct path *path = &ep->sets[w.set[0]].path[3];
+	uint64_t now = w.now + 1000000;
+	struct sent_rec early = { .path = 3, .sent16 = time16(now - 64) };
+	struct sent_rec late = { .path = 3, .sent16 = time16(now + 64) };
+
+	path_retire(ep, w.set[0], 3, true, now);
+	path_on_delivery(w.qp[0], &early, now + 1000);
+	CHECK_EQ(path->state, B);
+	path_on_delivery(w.qp[0], &late, now + 1000);
+	CHECK_EQ(path->state, G);
+	weft_check(ep);
+	path_on_delivery(w.qp[0], &late, now + 1000);
+	CHECK_EQ(ep->count.paths_revived, 1);
+	world_close(&w);
+}
+
 TEST(path_forgive__takes_a_path_back_whose_packet_was_only_late)
 {
 	for (unsigned how = 0; how < 4; how++) {
