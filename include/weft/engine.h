@@ -402,7 +402,8 @@ struct weft_counters {
 	uint64_t tx_data_pkts, tx_data_bytes, tx_rtx_pkts, rx_data_pkts, rx_data_bytes;
 	uint64_t tx_sack, rx_sack, tx_nack, rx_nack, tx_ack, rx_ack, tx_probe, rx_probe;
 	uint64_t tx_ep_request, rx_ep_request, tx_ep_response, rx_ep_response;
-	uint64_t lost_fifo, lost_reorder, lost_timer, lost_nack, lost_port; /* by what told us */
+	uint64_t lost_fifo, lost_reorder, lost_timer, lost_nack; /* by what told us */
+	uint64_t lost_port; /* a port or a plane was gone, or the peer away for a while */
 	uint64_t timeouts, tail_probes, spurious, rx_ce, rx_trimmed, rx_duplicate;
 	uint64_t paths_retired, paths_revived, planes_suspected;
 	uint64_t no_records; /* sending paused: inflight_pkts too small */

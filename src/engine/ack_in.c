@@ -181,7 +181,8 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 		drop_count(ep, WEFT_DROP_ACK_UNSENT);
 		return;
 	}
-	uint32_t before = qp->psn_unack;
+	uint32_t before = qp->psn_unack, rack16 = qp->rack_sent16;
+	bool had_rack = qp->rack_valid;
 	uint32_t base = weft_psn_add(s->cack_psn, (uint32_t)(int32_t)s->sack_offset);
 	uint32_t psn = weft_psn_add(s->cack_psn, (uint32_t)(int32_t)s->psn_offset);
 	uint32_t newly, rtt_ns = 0;
@@ -196,6 +197,8 @@ void ack_in_sack(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 	sent_ack_bits(qp, base, s->bitmap);
 	if (rtt_ns)
 		learn_rtt(qp, rtt_ns);
+	if (WEFT_UNLIKELY(qp->rack_sent16 - rack16 > ep->config.base_rtt_ns >> 4) && had_rack)
+		loss_find_dark(qp, rack16, now);
 	if (recent && sent_outstanding(qp))
 		loss_scan(qp, base, ~s->bitmap, now);
 	if (WEFT_UNLIKELY(qp->in_doubt) && recent && sent_outstanding(qp))

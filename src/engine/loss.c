@@ -148,6 +148,11 @@ static bool is_young(const struct weft_qp *qp, const struct sent_rec *rec)
 	return rec->sends == 1 && !later16(qp->ep->now, qp->rack_sent16, rec->sent16);
 }
 
+static bool was_dark(const struct weft_qp *qp, const struct sent_rec *rec)
+{
+	return rec->sent16 - qp->dark_from16 < qp->dark_to16 - qp->dark_from16;
+}
+
 /* Returns false when the rest of the window need not be looked at. */
 static bool scan_page(struct weft_qp *qp, uint32_t psn0, uint64_t part, uint64_t now)
 {
@@ -160,10 +165,55 @@ static bool scan_page(struct weft_qp *qp, uint32_t psn0, uint64_t part, uint64_t
 		if (is_young(qp, &page->rec[i]))
 			return false;
 		/* A plane that was given up a moment ago has taken others with it. */
-		if (overtaken(qp, &page->rec[i], &cause) && !(page->lost >> i & 1))
-			loss_mark(qp, psn0 + i, cause, now);
+		if (!overtaken(qp, &page->rec[i], &cause) || page->lost >> i & 1)
+			continue;
+		loss_mark(qp, psn0 + i, was_dark(qp, &page->rec[i]) ? LOSS_PORT : cause, now);
 	}
 	return true;
+}
+
+/*
+ * The newest arrival left much later than the newest before that.  If nothing has arrived of what
+ * left in between, by whatever plane, the peer was away, or we were: no path is to blame, no plane,
+ * and no congestion.  A packet or two prove no such thing.
+ */
+void loss_find_dark(struct weft_qp *qp, uint32_t from16, uint64_t now)
+{
+	const struct weft_endpoint *ep = qp->ep;
+	const struct pathset *set = &ep->sets[qp->set];
+	uint32_t first = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1), planes = 0, n = 0;
+	uint32_t to16 = qp->rack_sent16, burst16 = to16 - (ep->config.base_rtt_ns >> 4);
+
+	if (!sent_outstanding(qp))
+		return;
+	for (uint32_t psn0 = first; page_is_open(qp, psn0); psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		const struct sent_page *page = sent_page_of(qp, psn0);
+
+		for (uint64_t bits = page->acked; bits; bits &= bits - 1) {
+			uint32_t sent16 = page->rec[lowest_bit(bits)].sent16;
+
+			if (!later16(now, sent16, burst16))
+				from16 = later16(now, sent16, from16) ? sent16 : from16;
+			else if (later16(now, to16, sent16))
+				to16 = sent16;
+		}
+	}
+	for (uint32_t psn0 = first; page_is_open(qp, psn0); psn0 = weft_psn_add(psn0, PAGE_PSNS)) {
+		const struct sent_page *page = sent_page_of(qp, psn0);
+
+		for (uint64_t bits = inflight_bits(qp, psn0); bits; bits &= bits - 1) {
+			const struct sent_rec *rec = &page->rec[lowest_bit(bits)];
+
+			if (rec->sent16 - from16 >= to16 - from16)
+				continue;
+			planes |= 1u << set->path[rec->path].plane;
+			n++;
+		}
+	}
+	if (n < PLANE_DEAD_LOSSES || pathset_usable(ep, set) & ~planes)
+		return;
+	qp->dark_from16 = from16;
+	qp->dark_to16 = to16;
 }
 
 void loss_scan(struct weft_qp *qp, uint32_t base, uint64_t missing, uint64_t now)

@@ -205,6 +205,33 @@ TEST(loss__silence_of_everybody_is_not_blamed_on_paths)
 	world_close(&w);
 }
 
+TEST(loss_find_dark__blames_nobody_for_what_all_planes_lost)
+{
+	struct world w = { .check = true, .fault = everything_loses };
+	struct weft_done done = { 0 };
+
+	setup(&w, 16);
+	fault_permille = 0;
+	world_write(&w, 0, 1, 0, 16 << 20);
+	world_run_until(&w, w.now + 50000);
+	uint32_t cwnd = w.qp[0]->cwnd;
+
+	fault_permille = 1000;
+	world_run_until(&w, w.now + 60000);
+	fault_permille = 0;
+	CHECK_EQ(weft_stats(w.end[0])->lost_port, 0);
+	while (!weft_stats(w.end[0])->lost_port && w.now < 1000000)
+		world_step(&w);
+	CHECK(weft_stats(w.end[0])->lost_port >= 16);
+	CHECK_EQ(weft_stats(w.end[0])->timeouts, 0);
+	CHECK(w.qp[0]->cwnd >= cwnd - 4 * 4096); /* no congestion */
+	CHECK_EQ(world_wait(&w, 0, 1, 10000000, &done), 1);
+	CHECK_EQ(done.status, WEFT_OK);
+	CHECK_EQ(weft_stats(w.end[0])->paths_retired, 0);
+	CHECK_EQ(weft_stats(w.end[0])->planes_suspected, 0);
+	world_close(&w);
+}
+
 TEST(loss__the_retry_budget_ends_a_qp_that_nobody_answers)
 {
 	struct world w = { .check = true, .fault = everything_loses };
