@@ -10,14 +10,6 @@
 #include <stdlib.h>
 #include <weft/base.h>
 
-/* By nearest rank; WEFT_NEVER: of one that is not over. */
-static uint64_t rank_of(const uint64_t sorted[], uint32_t n, uint64_t num, uint64_t den)
-{
-	uint64_t rank = ((uint64_t)n * num + den - 1) / den;
-
-	return n ? sorted[rank ? rank - 1 : 0] : 0;
-}
-
 bool sim_jobs_are_plain(const struct weft_load *load)
 {
 	for (uint32_t i = 0; i < load->n; i++) {
@@ -51,10 +43,10 @@ static bool measure(const struct weft_load *load, const struct weft_load_job *fr
 	steps = weft_load_steps(load->flows + from->first, ends, from->n, &job->steps);
 	if (!steps)
 		return false;
-	job->p50_ps = rank_of(steps, job->steps, 1, 2);
-	job->p99_ps = rank_of(steps, job->steps, 99, 100);
-	job->p999_ps = rank_of(steps, job->steps, 999, 1000);
-	job->slowest_ps = rank_of(steps, job->steps, 1, 1);
+	job->p50_ps = weft_rank_value(steps, job->steps, 1, 2);
+	job->p99_ps = weft_rank_value(steps, job->steps, 99, 100);
+	job->p999_ps = weft_rank_value(steps, job->steps, 999, 1000);
+	job->slowest_ps = weft_rank_value(steps, job->steps, 1, 1);
 	free(steps);
 	return true;
 }

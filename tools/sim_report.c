@@ -15,9 +15,7 @@
 
 uint64_t sim_quantile(const struct sim_report *report, uint64_t num, uint64_t den)
 {
-	uint64_t rank = (report->n * num + den - 1) / den;
-
-	return report->n ? report->sorted_ps[rank ? rank - 1 : 0] : 0;
+	return weft_rank_value(report->sorted_ps, report->n, num, den);
 }
 
 static double times_ideal(const struct sim_report *r, uint64_t ps)

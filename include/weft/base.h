@@ -72,6 +72,26 @@ static inline uint64_t weft_pow2_up(uint64_t n)
 	return n < 2 ? 1 : UINT64_C(1) << (64 - weft_clz64(n - 1));
 }
 
+/* ---- quantiles by nearest rank ---- */
+
+/*
+ * How many of n values lie at or below the one that num/den of them do not exceed: 1 .. n, 0 where
+ * n is 0.  num <= den; den in 1 .. 2^32 - 1.  In two parts: n * num could overflow, these cannot.
+ */
+static inline uint64_t weft_rank(uint64_t n, uint64_t num, uint64_t den)
+{
+	uint64_t rank = n / den * num + WEFT_DIV_UP(n % den * num, den);
+
+	return n && !rank ? 1 : rank;
+}
+
+/* The value of that rank; 0 where there is none. */
+static inline uint64_t weft_rank_value(
+	const uint64_t ascending[], uint64_t n, uint64_t num, uint64_t den)
+{
+	return n ? ascending[weft_rank(n, num, den) - 1] : 0;
+}
+
 /* ---- random numbers: the same sequence for the same seed on every machine ---- */
 
 struct weft_rng {

@@ -56,10 +56,8 @@ uint64_t weft_hist_quantile(const struct weft_hist *hist, uint64_t num, uint64_t
 		return 0;
 	if (!num)
 		return hist->min;
-	/* Rank rounded up, in two parts: n * num could overflow, the remainder times num cannot. */
 	WEFT_ASSERT(den <= UINT32_MAX);
-	uint64_t rank = hist->n / den * num + (hist->n % den * num + den - 1) / den;
-	uint64_t seen = 0;
+	uint64_t rank = weft_rank(hist->n, num, den), seen = 0;
 
 	for (size_t i = 0; i < WEFT_HIST_BUCKETS; i++) {
 		seen += hist->buckets[i];

@@ -112,8 +112,6 @@ const struct weft_play_group *group_find(
 
 /* ---- outcome.c, recovery.c ---- */
 
-/* The smallest of these, ascending, that num of den do not exceed; 0: there is none. */
-uint64_t rank_of(const uint64_t sorted[], uint32_t n, uint64_t num, uint64_t den);
 void recoveries_find(struct weft_play_result *result);
 
 /* ---- script.c, sample.c ---- */

@@ -59,7 +59,7 @@ uint64_t weft_play_quantile(
 	const struct weft_play_result *r, const char *group, uint64_t num, uint64_t den)
 {
 	uint32_t n;
-	uint64_t *list = sorted(r, group, &n), ps = list ? rank_of(list, n, num, den) : 0;
+	uint64_t *list = sorted(r, group, &n), ps = list ? weft_rank_value(list, n, num, den) : 0;
 
 	free(list);
 	return ps;
@@ -164,17 +164,16 @@ static double slowdown(
 {
 	struct span span = span_of(r, c->group);
 	double *list = calloc(span.end - span.first + 1, sizeof(*list)), ratio = NAN;
-	uint64_t n = 0, rank;
+	uint64_t n = 0;
 
 	for (uint32_t i = span.first; i < span.end && list; i++) {
 		if (r->alone_ps[i])
 			list[n++] = r->flow_ps[i] ? (double)r->flow_ps[i] / (double)r->alone_ps[i]
 						  : INFINITY;
 	}
-	rank = (n * num + den - 1) / den;
 	if (n) {
 		qsort(list, n, sizeof(*list), by_ratio);
-		ratio = list[rank - 1];
+		ratio = list[weft_rank(n, num, den) - 1];
 	}
 	free(list);
 	return ratio;

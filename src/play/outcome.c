@@ -9,16 +9,9 @@
 
 #include <stdlib.h>
 
-uint64_t rank_of(const uint64_t sorted[], uint32_t n, uint64_t num, uint64_t den)
-{
-	uint64_t rank = ((uint64_t)n * num + den - 1) / den;
-
-	return n ? sorted[rank ? rank - 1 : 0] : 0;
-}
-
 uint64_t weft_play_step_quantile(const struct weft_play_group *group, uint64_t num, uint64_t den)
 {
-	return group->steps_ps ? rank_of(group->steps_ps, group->n_steps, num, den) : 0;
+	return group->steps_ps ? weft_rank_value(group->steps_ps, group->n_steps, num, den) : 0;
 }
 
 static void conclude(struct weft_play_result *r, const struct weft_sim_flow *flows,

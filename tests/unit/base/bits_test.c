@@ -38,3 +38,26 @@ TEST(weft_align_up__and_div_up_round_up)
 	CHECK_EQ(WEFT_DIV_UP(9, 4), 3);
 	CHECK_EQ(WEFT_DIV_UP(8, 4), 2);
 }
+
+TEST(weft_rank__is_the_nearest_and_does_not_overflow)
+{
+	CHECK_EQ(weft_rank(0, 1, 2), 0);
+	CHECK_EQ(weft_rank(4, 0, 1), 1);
+	CHECK_EQ(weft_rank(4, 1, 2), 2);
+	CHECK_EQ(weft_rank(5, 1, 2), 3);
+	CHECK_EQ(weft_rank(4, 99, 100), 4);
+	CHECK_EQ(weft_rank(1000, 999, 1000), 999);
+	CHECK_EQ(weft_rank(7, 1, 1), 7);
+	CHECK_EQ(weft_rank(UINT64_MAX, 1, 1), UINT64_MAX);
+	CHECK_EQ(weft_rank(UINT64_MAX, UINT32_MAX - 1, UINT32_MAX), UINT64_MAX - UINT32_MAX - 2);
+}
+
+TEST(weft_rank_value__is_the_smallest_that_so_many_do_not_exceed)
+{
+	static const uint64_t list[] = { 10, 20, 30, 40 };
+
+	CHECK_EQ(weft_rank_value(list, 4, 0, 1), 10);
+	CHECK_EQ(weft_rank_value(list, 4, 1, 2), 20);
+	CHECK_EQ(weft_rank_value(list, 4, 99, 100), 40);
+	CHECK_EQ(weft_rank_value(list, 0, 1, 1), 0);
+}

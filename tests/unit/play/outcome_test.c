@@ -72,13 +72,3 @@ TEST(weft_play_conclude__counts_what_is_not_done_as_the_slowest)
 	weft_play_result_free(r);
 	weft_play_close(play);
 }
-
-TEST(rank_of__is_the_nearest_rank)
-{
-	static const uint64_t list[] = { 10, 20, 30, 40 };
-
-	CHECK_EQ(rank_of(list, 4, 0, 1), 10);
-	CHECK_EQ(rank_of(list, 4, 1, 2), 20);
-	CHECK_EQ(rank_of(list, 4, 99, 100), 40);
-	CHECK_EQ(rank_of(list, 0, 1, 1), 0);
-}
