@@ -145,15 +145,12 @@ static void print_steps(const struct weft_play_result *r, const struct term *ter
 		table_add(&t, "%s", heads[i]);
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		const struct weft_play_group *g = &r->groups[i];
-		uint32_t over = 0;
 
 		if (g->n_steps < 2)
 			continue;
-		while (over < g->n_steps && g->steps_ps[over] != WEFT_NEVER)
-			over++;
 		table_add(&t, "%s", g->name);
 		table_add(&t, "%" PRIu32, g->n_steps);
-		table_add(&t, "%" PRIu32, over);
+		table_add(&t, "%" PRIu32, g->n_steps_over);
 		for (unsigned k = 0; k < WEFT_COUNT(ranks); k++)
 			add_time(&t, weft_play_step_quantile(g, ranks[k].num, ranks[k].den));
 	}

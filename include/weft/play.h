@@ -98,6 +98,7 @@ struct weft_play_group {
 	uint32_t n_flows, n_done; /* without computing, which is no flow to whoever counts */
 	uint64_t took_ps;         /* WEFT_NEVER: it is not over */
 	uint32_t n_steps;         /* 1: it has none */
+	uint32_t n_steps_over;
 	uint64_t *steps_ps;       /* ascending; WEFT_NEVER: not over */
 };
 

@@ -56,8 +56,6 @@ void traffic_free(struct traffic *traffic);
 /* Adds its flows to all, behind those that are there; *ideal_ps: of these alone. */
 bool traffic_add(const struct weft_topo *topo, const struct traffic *traffic, uint64_t seed,
 	struct weft_load *all, uint64_t *ideal_ps, char *error, size_t error_bytes);
-/* From that flow on: all begin at the same time, and none waits for another one. */
-bool traffic_is_together(const struct weft_load *all, uint32_t first);
 /* Payload that the receivers of these flows can take in, bits per second. */
 double traffic_line_bps(
 	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);

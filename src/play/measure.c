@@ -133,22 +133,16 @@ static double fct_spread(const struct weft_play_result *r, const struct claim *c
 
 static double flows(const struct weft_play_result *r, const struct claim *c)
 {
-	struct span span = span_of(r, c->group);
-	double n = 0;
+	const struct weft_play_group *group = group_find(r, c->group);
 
-	for (uint32_t i = span.first; i < span.end; i++)
-		n += r->len_bytes[i] != 0;
-	return n;
+	return (double)(group ? group->n_flows : r->n_messages);
 }
 
 static double completed(const struct weft_play_result *r, const struct claim *c)
 {
-	struct span span = span_of(r, c->group);
-	double n = 0;
+	const struct weft_play_group *group = group_find(r, c->group);
 
-	for (uint32_t i = span.first; i < span.end; i++)
-		n += r->flow_ps[i] != 0;
-	return n;
+	return (double)(group ? group->n_done : r->n_done);
 }
 
 static int by_ratio(const void *left, const void *right)
@@ -206,11 +200,8 @@ static double jct(const struct weft_play_result *r, const struct claim *c)
 static double steps(const struct weft_play_result *r, const struct claim *c)
 {
 	const struct weft_play_group *group = group_find(r, c->group);
-	uint32_t n = 0;
 
-	while (group && group->steps_ps && n < group->n_steps && group->steps_ps[n] != WEFT_NEVER)
-		n++;
-	return group ? (double)n : NAN;
+	return group ? (double)group->n_steps_over : NAN;
 }
 
 static double step(
@@ -359,11 +350,8 @@ static double timeouts(const struct weft_play_result *r, const struct claim *c)
 
 static double lost_per_flow(const struct weft_play_result *r, const struct claim *c)
 {
-	struct claim all = { 0 };
-	double n = flows(r, &all);
-
 	(void)c;
-	return n > 0 ? (double)r->totals.lost / n : NAN;
+	return r->n_messages ? (double)r->totals.lost / r->n_messages : NAN;
 }
 
 static double repeated_share(const struct weft_play_result *r, const struct claim *c)

@@ -29,6 +29,9 @@ static void conclude(struct weft_play_result *r, const struct weft_sim_flow *flo
 	group->took_ps = end_ps == WEFT_NEVER ? end_ps : end_ps - WEFT_MIN(start_ps, end_ps);
 	group->steps_ps = weft_load_steps(
 		flows + group->first, r->end_ps + group->first, group->n, &group->n_steps);
+	group->n_steps_over = 0;
+	for (uint32_t i = 0; group->steps_ps && i < group->n_steps; i++)
+		group->n_steps_over += group->steps_ps[i] != WEFT_NEVER;
 	r->n_messages += group->n_flows;
 	r->n_done += group->n_done;
 	r->took_ps = WEFT_MAX(r->took_ps, end_ps);

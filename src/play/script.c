@@ -46,7 +46,7 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 			group->ideal_ps -= WEFT_MIN(group->ideal_ps, load->spec.start_ps);
 		(void)snprintf(group->name, sizeof(group->name), "%s", load->name);
 		group->line_bps = traffic_line_bps(play->topo, all->flows + group->first, group->n);
-		group->is_together = traffic_is_together(all, group->first);
+		group->is_together = load->is_together;
 	}
 	if (good && *groups) {
 		name_apart(*groups, play->head.n_loads);

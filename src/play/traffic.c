@@ -117,6 +117,22 @@ static bool read_fields(struct weft_yaml *doc, const struct weft_topo *topo, yam
 	return !t->is_flows || judge_pairs(doc, t, n_to);
 }
 
+/* All begin at the same time, and none waits for another one. */
+static bool is_together(const struct weft_load *load)
+{
+	for (uint32_t i = 0; i < load->n; i++) {
+		const struct weft_sim_flow *f = &load->flows[i];
+
+		if (f->start_ps != load->flows[0].start_ps || f->delay_ps || !f->len_bytes)
+			return false;
+		for (uint32_t k = 0; k < f->n_after; k++) {
+			if (load->edges[f->after_first + k].flow != i)
+				return false;
+		}
+	}
+	return true;
+}
+
 bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
 	const char *folder, struct traffic *t)
 {
@@ -150,7 +166,7 @@ bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node
 	uint64_t ideal_ps;
 	bool good = traffic_add(topo, t, 1, &trial, &ideal_ps, why, sizeof(why));
 
-	t->is_together = good && traffic_is_together(&trial, 0);
+	t->is_together = good && is_together(&trial);
 	weft_load_close(&trial);
 	return good || weft_yaml_fail(doc, t->line, t->name, "%s", why);
 }
@@ -237,21 +253,6 @@ bool traffic_add(const struct weft_topo *topo, const struct traffic *t, uint64_t
 	}
 	weft_load_close(&one);
 	return good;
-}
-
-bool traffic_is_together(const struct weft_load *all, uint32_t first)
-{
-	for (uint32_t i = first; i < all->n; i++) {
-		const struct weft_sim_flow *f = &all->flows[i];
-
-		if (f->start_ps != all->flows[first].start_ps || f->delay_ps || !f->len_bytes)
-			return false;
-		for (uint32_t k = 0; k < f->n_after; k++) {
-			if (all->edges[f->after_first + k].flow != i)
-				return false;
-		}
-	}
-	return true;
 }
 
 /* A full packet's payload and what goes with it: headers, and the gap between frames. */

@@ -17,11 +17,13 @@ static struct weft_play_result made(void)
 	};
 	static uint64_t len_bytes[] = { 1, 1, 1, 1, 0 };
 	static struct weft_play_group groups[] = {
-		{ .name = "a", .first = 0, .n = 2, .ideal_ps = 5, .line_bps = 1e9 },
-		{ .name = "b", .first = 2, .n = 3, .ideal_ps = 8, .line_bps = 1e9 },
+		{ .name = "a", .n = 2, .ideal_ps = 5, .line_bps = 1e9, .n_flows = 2, .n_done = 2 },
+		{ .name = "b", .first = 2, .n = 3, .ideal_ps = 8, .n_flows = 2, .n_done = 1 },
 	};
 
 	return (struct weft_play_result){ .n_flows = 5,
+		.n_messages = 4,
+		.n_done = 3,
 		.flow_ps = flow_ps,
 		.len_bytes = len_bytes,
 		.groups = groups,
