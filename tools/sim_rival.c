@@ -62,19 +62,16 @@ static uint64_t read_time(struct argp_state *state, const char *name, const char
 static error_t judge(struct argp_state *state, const struct weft_sim_config *config)
 {
 	const struct weft_rival_settings *r = &config->rival;
-	bool is_roce = r->kind == WEFT_RIVAL_ROCE || r->kind == WEFT_RIVAL_ROCE_SR ||
-		       r->kind == WEFT_RIVAL_STRIPE;
 	struct weft_sim_config usual;
 
 	weft_sim_config_default(&usual);
-	if (r->kind == WEFT_RIVAL_NONE &&
-		(r->qps || r->dcqcn || r->window_pkts || r->rto_ps ||
-			config->discipline == WEFT_DISCIPLINE_LOSSLESS ||
-			config->bgp_detect_ps != usual.bgp_detect_ps ||
-			config->bgp_converge_ps != usual.bgp_converge_ps))
+	if (r->kind == WEFT_RIVAL_NONE && (r->qps || r->dcqcn || r->window_pkts || r->rto_ps ||
+						  config->discipline == WEFT_DISCIPLINE_LOSSLESS ||
+						  config->bgp_detect_ps != usual.bgp_detect_ps ||
+						  config->bgp_converge_ps != usual.bgp_converge_ps))
 		argp_error(state, "qps, dcqcn, pfc, window, rto and bgp belong to other transports "
 				  "than mrc: --transport");
-	else if (r->dcqcn && !is_roce)
+	else if (r->dcqcn && !weft_rival_is_roce(r->kind))
 		argp_error(state, "dcqcn: roce, roce-sr and stripe have it");
 	else
 		return 0;
@@ -124,10 +121,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 enum weft_discipline sim_discipline_of(enum weft_rival_kind kind)
 {
-	bool is_trimming =
-		kind == WEFT_RIVAL_NONE || kind == WEFT_RIVAL_SPRAY || kind == WEFT_RIVAL_NDP;
-
-	return is_trimming ? WEFT_DISCIPLINE_TRIM : WEFT_DISCIPLINE_DROP_TAIL;
+	return weft_rival_is_roce(kind) ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 }
 
 const struct argp sim_rival_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };

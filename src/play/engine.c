@@ -64,10 +64,10 @@ static bool read_transport(
 	if (r->kind == WEFT_RIVAL_NONE && alien)
 		return weft_yaml_fail(doc, alien->line, "engine",
 			"qps, dcqcn, pfc, window, rto and bgp belong to other transports than mrc");
-	if (w->dcqcn.number && (r->kind == WEFT_RIVAL_SPRAY || r->kind == WEFT_RIVAL_NDP))
+	if (w->dcqcn.number && !weft_rival_is_roce(r->kind))
 		return weft_yaml_fail(doc, w->dcqcn.line, "engine.dcqcn",
 			"roce, roce-sr and stripe have it, %s does not", weft_rival_name(r->kind));
-	if (r->kind != WEFT_RIVAL_NONE && r->kind != WEFT_RIVAL_SPRAY && r->kind != WEFT_RIVAL_NDP)
+	if (weft_rival_is_roce(r->kind))
 		config->discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	if (w->pfc.number)
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;

@@ -52,6 +52,11 @@ const char *weft_rival_name(enum weft_rival_kind kind)
 	return (unsigned)kind < WEFT_RIVAL_KINDS ? kinds[kind].name : "?";
 }
 
+bool weft_rival_is_roce(enum weft_rival_kind kind)
+{
+	return kinds[kind].has_rate;
+}
+
 bool weft_rival_find(const char *name, enum weft_rival_kind *kind)
 {
 	for (unsigned i = 0; i < WEFT_RIVAL_KINDS; i++) {

@@ -16,6 +16,18 @@ TEST(weft_rival_find__finds_what_weft_rival_name_says)
 	CHECK_STR(weft_rival_name(WEFT_RIVAL_ROCE_SR), "roce-sr");
 }
 
+TEST(weft_rival_is_roce__is_what_dcqcn_may_be_had_with)
+{
+	static const bool is_roce[] = { [WEFT_RIVAL_ROCE] = true,
+		[WEFT_RIVAL_ROCE_SR] = true,
+		[WEFT_RIVAL_STRIPE] = true,
+		[WEFT_RIVAL_NDP] = false };
+
+	CHECK_EQ(WEFT_COUNT(is_roce), WEFT_RIVAL_KINDS);
+	for (unsigned i = 0; i < WEFT_COUNT(is_roce); i++)
+		CHECK_EQ(weft_rival_is_roce((enum weft_rival_kind)i), is_roce[i]);
+}
+
 /* A kind that spreads packets cannot read a gap as a loss, and one that pulls paces itself. */
 TEST(kind_of__says_nothing_that_excludes_itself)
 {
