@@ -5,6 +5,7 @@
  * second; a line says what it is by "kind".
  */
 #include "play.h"
+#include "sim.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static double us(uint64_t ps)
 static void put_us(json_t *line, const char *key, uint64_t ps)
 {
 	if (line)
-		json_object_set_new(line, key, ps == WEFT_NEVER ? json_null() : json_real(us(ps)));
+		json_object_set_new(line, key, sim_us_json(ps));
 }
 
 static const struct {

@@ -4,6 +4,7 @@
  * that was felt, and the claims, each with what was measured.
  */
 #include "play.h"
+#include "sim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,10 +89,10 @@ static const struct {
 
 static void add_time(struct table *t, uint64_t ps)
 {
-	if (ps == WEFT_NEVER || !ps)
-		table_add(t, "%s", ps ? "not done" : "-");
+	if (ps)
+		sim_us_add(t, ps, "not done");
 	else
-		table_add(t, "%.2f", (double)ps / 1e6);
+		table_add(t, "-");
 }
 
 static void add_load(

@@ -14,6 +14,10 @@ bool sim_read_time(const char *text, uint64_t *ps);
 bool sim_read_bytes(const char *text, uint64_t *bytes);
 bool sim_read_rate(const char *text, uint64_t *bps);
 
+/* And back, in us; WEFT_NEVER: null, and in a table that word. */
+json_t *sim_us_json(uint64_t ps);
+void sim_us_add(struct table *table, uint64_t ps, const char *never);
+
 /* Options about transports; input: struct weft_sim_config. */
 extern const struct argp sim_rival_argp;
 /* What a transport's authors assume of switches. */
@@ -40,7 +44,7 @@ struct sim_report {
 	const char *transport;
 	uint64_t bytes, seed;
 	uint32_t threads, ranks, n_flows, n_faults; /* ranks: 0 is 1 */
-	uint32_t n_missed; /* faults for which the run was over too soon */
+	uint32_t n_missed;                          /* faults for which the run was over too soon */
 	const struct weft_topo_shape *shape;
 	struct weft_sim_totals totals;
 	struct weft_counters counters;

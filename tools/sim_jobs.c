@@ -63,14 +63,6 @@ bool sim_jobs_measure(
 	return good;
 }
 
-static void add_us(struct table *table, uint64_t ps)
-{
-	if (ps == WEFT_NEVER)
-		table_add(table, "not over");
-	else
-		table_add(table, "%.2f", (double)ps / 1e6);
-}
-
 void sim_jobs_print(const struct sim_job jobs[], uint32_t n, const struct term *term)
 {
 	static const char *const heads[] = { "job", "steps", "step P50 us", "P99", "P99.9",
@@ -85,20 +77,15 @@ void sim_jobs_print(const struct sim_job jobs[], uint32_t n, const struct term *
 
 		table_add(&table, "%s", jobs[i].name);
 		table_add(&table, "%u", (unsigned)jobs[i].steps);
-		add_us(&table, jobs[i].p50_ps);
-		add_us(&table, jobs[i].p99_ps);
-		add_us(&table, jobs[i].p999_ps);
-		add_us(&table, jobs[i].slowest_ps);
+		sim_us_add(&table, jobs[i].p50_ps, "not over");
+		sim_us_add(&table, jobs[i].p99_ps, "not over");
+		sim_us_add(&table, jobs[i].p999_ps, "not over");
+		sim_us_add(&table, jobs[i].slowest_ps, "not over");
 		table_add(&table, "%.2f", (double)jobs[i].end_ps / 1e6);
 		table_add(&table, "%s", human_count(text, jobs[i].messages));
 		table_add(&table, "%s", human_count(text, jobs[i].flows - jobs[i].done));
 	}
 	table_print(&table, term);
-}
-
-static json_t *us(uint64_t ps)
-{
-	return ps == WEFT_NEVER ? json_null() : json_real((double)ps / 1e6);
 }
 
 json_t *sim_jobs_json(const struct sim_job jobs[], uint32_t n)
@@ -111,8 +98,10 @@ json_t *sim_jobs_json(const struct sim_job jobs[], uint32_t n)
 				jobs[i].name, "flows", (json_int_t)jobs[i].flows, "done",
 				(json_int_t)jobs[i].done, "messages", (json_int_t)jobs[i].messages,
 				"steps", (json_int_t)jobs[i].steps, "step_p50_us",
-				us(jobs[i].p50_ps), "step_p99_us", us(jobs[i].p99_ps),
-				"step_p999_us", us(jobs[i].p999_ps), "step_slowest_us",
-				us(jobs[i].slowest_ps), "end_us", (double)jobs[i].end_ps / 1e6));
+				sim_us_json(jobs[i].p50_ps), "step_p99_us",
+				sim_us_json(jobs[i].p99_ps), "step_p999_us",
+				sim_us_json(jobs[i].p999_ps), "step_slowest_us",
+				sim_us_json(jobs[i].slowest_ps), "end_us",
+				(double)jobs[i].end_ps / 1e6));
 	return list;
 }

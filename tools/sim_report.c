@@ -40,13 +40,11 @@ static void print_times(const struct sim_report *r, const struct term *term)
 		uint64_t ps = sim_quantile(r, rows[i].num, rows[i].den);
 
 		table_add(&table, "%s", rows[i].name);
-		if (ps == WEFT_NEVER) {
-			table_add(&table, "not done");
+		sim_us_add(&table, ps, "not done");
+		if (ps == WEFT_NEVER)
 			table_add(&table, "-");
-			continue;
-		}
-		table_add(&table, "%.2f", (double)ps / 1e6);
-		table_add(&table, "%.3f", times_ideal(r, ps));
+		else
+			table_add(&table, "%.3f", times_ideal(r, ps));
 	}
 	table_add(&table, "ideal");
 	table_add(&table, "%.2f", (double)r->ideal_ps / 1e6);
@@ -120,12 +118,6 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 		human_bytes(n[0], r->rss_bytes));
 }
 
-/* null: not done. */
-static json_t *us(uint64_t ps)
-{
-	return ps == WEFT_NEVER ? json_null() : json_real((double)ps / 1e6);
-}
-
 json_t *sim_report_json(const struct sim_report *r)
 {
 	const struct weft_counters *c = &r->counters;
@@ -134,9 +126,10 @@ json_t *sim_report_json(const struct sim_report *r)
 
 	snprintf(digest, sizeof(digest), "%016" PRIx64, t->digest);
 	json_t *times = json_pack("{s:o, s:o, s:o, s:o, s:o, s:f}", "fastest",
-		us(sim_quantile(r, 0, 1)), "p50", us(sim_quantile(r, 1, 2)), "p99",
-		us(sim_quantile(r, 99, 100)), "p99.9", us(sim_quantile(r, 999, 1000)), "slowest",
-		us(sim_quantile(r, 1, 1)), "ideal", (double)r->ideal_ps / 1e6);
+		sim_us_json(sim_quantile(r, 0, 1)), "p50", sim_us_json(sim_quantile(r, 1, 2)),
+		"p99", sim_us_json(sim_quantile(r, 99, 100)), "p99.9",
+		sim_us_json(sim_quantile(r, 999, 1000)), "slowest",
+		sim_us_json(sim_quantile(r, 1, 1)), "ideal", (double)r->ideal_ps / 1e6);
 	json_t *packets = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data",
 		(json_int_t)c->tx_data_pkts, "repeated", (json_int_t)c->tx_rtx_pkts, "sacks",
 		(json_int_t)c->tx_sack, "marked", (json_int_t)t->marked, "trimmed",

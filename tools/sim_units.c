@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sim_units - "20us", "2MB", "100Gb/s" on the command line of `weft sim`.
+ * sim_units - "20us", "2MB", "100Gb/s" on the command line of `weft sim`, and times as it says
+ * them.
  *
  * topo's units are those of files, which know whole nanoseconds; here picoseconds may be said, and
  * a number of bytes alone.
@@ -9,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <weft/base.h>
 
 struct suffix {
 	const char *text;
@@ -58,4 +60,17 @@ bool sim_read_rate(const char *text, uint64_t *bps)
 		{ "Tb/s", 1e12 }, { NULL, 0 } };
 
 	return read_quantity(text, suffixes, bps);
+}
+
+json_t *sim_us_json(uint64_t ps)
+{
+	return ps == WEFT_NEVER ? json_null() : json_real((double)ps / 1e6);
+}
+
+void sim_us_add(struct table *table, uint64_t ps, const char *never)
+{
+	if (ps == WEFT_NEVER)
+		table_add(table, "%s", never);
+	else
+		table_add(table, "%.2f", (double)ps / 1e6);
 }

@@ -48,7 +48,7 @@ enum weft_rival_kind {
 /* "mrc" for NONE, "roce", "roce-sr", "stripe", "spray", "ndp"; "?" for what is none of them. */
 const char *weft_rival_name(enum weft_rival_kind kind);
 bool weft_rival_find(const char *name, enum weft_rival_kind *kind);
-/* DCQCN may be had, and its switches drop or pause.  All others, MRC too, have switches that trim. */
+/* DCQCN may be had, and its switches drop or pause; all others, MRC too, have some that trim. */
 bool weft_rival_is_roce(enum weft_rival_kind kind);
 
 /* What a person may choose; 0 everywhere: what the papers say, scaled to the line. */

@@ -2,6 +2,9 @@
 #include "check.h"
 #include "sim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 TEST(sim_read_time__wants_a_unit)
 {
 	uint64_t value = 7;
@@ -31,4 +34,31 @@ TEST(sim_read_rate__counts_bits)
 
 	CHECK(sim_read_rate("12.5Gb/s", &value) && value == UINT64_C(12500000000));
 	CHECK(!sim_read_rate("12.5GB/s", &value));
+}
+
+TEST(sim_us_json__is_null_of_what_never_ends)
+{
+	json_t *never = sim_us_json(WEFT_NEVER), *some = sim_us_json(2500000);
+
+	CHECK(json_is_null(never));
+	CHECK_NEAR(json_real_value(some), 2.5, 0);
+	json_decref(never);
+	json_decref(some);
+}
+
+TEST(sim_us_add__says_the_word_of_what_never_ends)
+{
+	char *text = NULL;
+	size_t bytes;
+	struct term term = { .out = open_memstream(&text, &bytes), .columns = 80 };
+	struct table table;
+
+	REQUIRE(term.out);
+	table_begin(&table, "ll");
+	sim_us_add(&table, 2500000, "not over");
+	sim_us_add(&table, WEFT_NEVER, "not over");
+	table_print(&table, &term);
+	(void)fclose(term.out);
+	CHECK(!strncmp(text, "2.50  not over", 14));
+	free(text);
 }
