@@ -2,21 +2,14 @@
 /*
  * dgram - sockets of datagrams, over a queue pair of datagrams.
  *
- *   socket A, port 7                                          socket B, port 9
- *     rsendto(B)  -- ASK, and the data itself, by UDP ------>   rrecvfrom()
- *                 <- ANSWER {GID, QPN, Q_Key}, by UDP -------
- *     rsendto(B)  == by the queue pair, over all planes ====>   rrecvfrom()
- *
- * A socket of the kernel's with the same name (its port turned over, as all ports of rdma_cm) says
- * where the queue pair is, and carries what is sent before that is known: so nobody waits, and
- * nothing is lost for it.  It is asked anew each second, since the peer may be another process by
- * then; who does not answer three times is sent to by the kernel again.
+ * What a program sends before it is known where the peer's queue pair is (way.c) goes by a socket
+ * of the kernel's with the same name, its port turned over as all ports of rdma_cm: so nobody
+ * waits, and nothing is lost for it.  What comes by either lies in the same slots until it is read.
  *
  * In front of the data stands who sends, as the receiver is to see it: true if the sender says the
- * truth, as with UDP.  Where to send to is believed from the address alone that was asked, with a
- * number of ours; what comes is never answered to where it only says that it is from.
+ * truth, as with UDP.
  */
-#include "local.h"
+#include "dgram.h"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -26,59 +19,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define MAGIC 0x57525544u /* WRUD */
 #define GRH_BYTES 40u
-#define ASK_EACH_MS 1000
-#define ASK_FIRST_MS 20
-#define VAIN_MAX 3u
 #define READS_EACH 64
-enum { SLOTS = 160, RECVS = 128, SENDS = 64, WAYS = 64 };
-enum kind { DATA = 1, ASK, ANSWER };
-
-struct head { /* big endian; in front of everything */
-	uint32_t magic;
-	uint8_t kind, family;
-	uint16_t port; /* as programs know it */
-	uint8_t address[16];
-};
-
-struct where { /* ASK: but for the token nothing counts */
-	struct head head;
-	uint64_t token;
-	uint32_t qpn, qkey;
-	uint8_t gid[16];
-};
-static_assert(sizeof(struct head) == 24 && sizeof(struct where) == 56, "as on the wire");
-
-struct way { /* to one socket */
-	struct sockaddr_storage to; /* as programs know it; family 0: a free row */
-	struct head head;           /* who we are, there */
-	struct ibv_ah *ah;          /* NULL: not known */
-	uint64_t token;
-	uint32_t qpn, qkey, vain;
-	uint8_t gid[16];
-	int64_t asked_ms, used_ms;
-};
-
-struct dgram {
-	int udp_fd;
-	struct ibv_pd *pd;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t *memory;
-	size_t memory_bytes;
-	uint8_t gid[16];
-	uint32_t qkey, packet_bytes; /* of a packet, with its head */
-	uint32_t n_free, posted, sending;
-	uint64_t sent, first, end;   /* works; and what waits to be read: run freely */
-	uint16_t free[SLOTS];
-	struct {
-		uint16_t slot;
-		uint32_t bytes; /* with the head */
-	} got[SLOTS];
-	struct sockaddr_storage peer; /* family 0: not connected */
-	struct way ways[WAYS];
-};
 
 static uint8_t *slot_at(const struct dgram *d, uint32_t slot)
 {
@@ -95,8 +37,10 @@ static uint8_t *send_at(const struct dgram *d, uint64_t send)
 static int open_queues(struct rsock *rs, struct dgram *d, struct ibv_context *verbs)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_UD,
-		.cap = { .max_send_wr = SENDS, .max_recv_wr = RECVS,
-			.max_send_sge = 1, .max_recv_sge = 1 } };
+		.cap = { .max_send_wr = SENDS,
+			.max_recv_wr = RECVS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1 } };
 	struct epoll_event event = { .events = EPOLLIN };
 
 	d->pd = ibv_alloc_pd(verbs);
@@ -112,8 +56,8 @@ static int open_queues(struct rsock *rs, struct dgram *d, struct ibv_context *ve
 	if (!d->qp)
 		return -1;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = d->qkey };
-	int error = ibv_modify_qp(d->qp, &attr,
-		IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY);
+	int error = ibv_modify_qp(
+		d->qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_QKEY);
 
 	attr.qp_state = IBV_QPS_RTR;
 	if (!error)
@@ -133,10 +77,10 @@ static int open_memory(struct dgram *d, struct ibv_context *verbs)
 		return fail(ENODEV);
 	memcpy(d->gid, gid.raw, 16);
 	d->packet_bytes = 128u << port.active_mtu;
-	d->memory_bytes = SLOTS * (size_t)(GRH_BYTES + d->packet_bytes) +
-			  SENDS * (size_t)d->packet_bytes;
-	d->memory = mmap(NULL, d->memory_bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	d->memory_bytes =
+		SLOTS * (size_t)(GRH_BYTES + d->packet_bytes) + SENDS * (size_t)d->packet_bytes;
+	d->memory = mmap(
+		NULL, d->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (d->memory == MAP_FAILED) {
 		d->memory = NULL;
 		return -1;
@@ -196,8 +140,7 @@ void dgram_close(struct rsock *rs)
 	if (d->qp)
 		(void)ibv_destroy_qp(d->qp);
 	for (unsigned i = 0; i < WAYS; i++)
-		if (d->ways[i].ah)
-			(void)ibv_destroy_ah(d->ways[i].ah);
+		way_forget(&d->ways[i]);
 	if (d->mr)
 		(void)ibv_dereg_mr(d->mr);
 	if (d->pd)
@@ -248,129 +191,6 @@ int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer)
 	return 0;
 }
 
-/* ---- ways ---- */
-
-/* The address from which the kernel would send there. */
-static int introduce(struct rsock *rs, struct way *way)
-{
-	struct sockaddr_storage own = { 0 }, there = name_turned(&way->to);
-	socklen_t bytes = sizeof(own);
-	size_t n;
-	int fd = socket(rs->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int rc = fd < 0 || connect(fd, (struct sockaddr *)&there, weft_address_bytes(rs->family)) ||
-		 getsockname(fd, (struct sockaddr *)&own, &bytes);
-
-	if (fd >= 0)
-		(void)close(fd);
-	way->head = (struct head){ .magic = htobe32(MAGIC), .family = (uint8_t)rs->family };
-	if (!rc) {
-		void *address = name_address(&own, &n);
-
-		memcpy(way->head.address, address, n);
-	}
-	if (rc || dgram_name(rs, &own, false))
-		return -1;
-	way->head.port = *name_port(&own);
-	return 0;
-}
-
-static void ask(struct rsock *rs, struct way *way, int64_t now_ms)
-{
-	struct sockaddr_storage to = name_turned(&way->to);
-	struct where where = { .head = way->head, .token = way->token };
-
-	where.head.kind = ASK;
-	way->asked_ms = now_ms;
-	if (way->vain++ >= VAIN_MAX)
-		way->qpn = 0; /* the kernel's again */
-	(void)sendto(rs->dgram->udp_fd, &where, sizeof(where), 0, (struct sockaddr *)&to,
-		weft_address_bytes(rs->family));
-}
-
-static void forget(struct way *way)
-{
-	if (way->ah)
-		(void)ibv_destroy_ah(way->ah);
-	*way = (struct way){ 0 };
-}
-
-/* NULL, errno: none is free, or there is no way. */
-static struct way *find_way(struct rsock *rs, const struct sockaddr_storage *to)
-{
-	struct dgram *d = rs->dgram;
-	struct way *oldest = &d->ways[0];
-	int64_t now_ms = wait_now_ms();
-
-	for (unsigned i = 0; i < WAYS; i++) {
-		struct way *way = &d->ways[i];
-
-		if (way->to.ss_family && name_is_same(&way->to, to)) {
-			way->used_ms = now_ms;
-			if (now_ms - way->asked_ms > (way->qpn ? ASK_EACH_MS : ASK_FIRST_MS))
-				ask(rs, way, now_ms);
-			return way;
-		}
-		if (way->used_ms < oldest->used_ms)
-			oldest = way;
-	}
-	if (oldest->ah && d->sending) { /* a work may still name it */
-		errno = ENOBUFS;
-		return NULL;
-	}
-	forget(oldest);
-	oldest->to = *to;
-	oldest->used_ms = now_ms;
-	if (introduce(rs, oldest) ||
-		getrandom(&oldest->token, sizeof(oldest->token), 0) != sizeof(oldest->token)) {
-		int error = errno;
-
-		forget(oldest);
-		errno = error;
-		return NULL;
-	}
-	ask(rs, oldest, now_ms);
-	return oldest;
-}
-
-static void answered(struct rsock *rs, const struct sockaddr_storage *from,
-	const struct where *where)
-{
-	struct dgram *d = rs->dgram;
-	struct sockaddr_storage name = name_turned(from);
-	struct way *way = d->ways;
-	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1,
-		.grh = { .hop_limit = 64, .sgid_index = 3 } };
-
-	while (way < d->ways + WAYS && !(way->to.ss_family && name_is_same(&way->to, &name)))
-		way++;
-	if (way == d->ways + WAYS || way->token != where->token)
-		return;
-	way->vain = 0;
-	if (way->ah && memcmp(way->gid, where->gid, 16)) {
-		if (d->sending)
-			return; /* when it is asked for the next time */
-		(void)ibv_destroy_ah(way->ah);
-		way->ah = NULL;
-	}
-	memcpy(way->gid, where->gid, 16);
-	memcpy(attr.grh.dgid.raw, where->gid, 16);
-	if (!way->ah)
-		way->ah = ibv_create_ah(d->pd, &attr);
-	way->qpn = way->ah ? be32toh(where->qpn) & 0xffffff : 0;
-	way->qkey = be32toh(where->qkey) & INT32_MAX;
-}
-
-static void answer(struct rsock *rs, const struct sockaddr_storage *to, const struct where *asked)
-{
-	struct dgram *d = rs->dgram;
-	struct where where = { .head = { .magic = htobe32(MAGIC), .kind = ANSWER },
-		.token = asked->token, .qpn = htobe32(d->qp->qp_num), .qkey = htobe32(d->qkey) };
-
-	memcpy(where.gid, d->gid, 16);
-	(void)sendto(d->udp_fd, &where, sizeof(where), 0, (const struct sockaddr *)to,
-		weft_address_bytes(rs->family));
-}
-
 /* ---- what comes ---- */
 
 static bool name_in(const struct rsock *rs, const uint8_t *packet, struct sockaddr_storage *name)
@@ -380,7 +200,7 @@ static bool name_in(const struct rsock *rs, const uint8_t *packet, struct sockad
 
 	memcpy(&head, packet, sizeof(head));
 	*name = (struct sockaddr_storage){ .ss_family = (sa_family_t)rs->family };
-	if (be32toh(head.magic) != MAGIC || head.kind != DATA || head.family != rs->family)
+	if (be32toh(head.magic) != DGRAM_MAGIC || head.kind != DATA || head.family != rs->family)
 		return false;
 	void *address = name_address(name, &n);
 
@@ -414,23 +234,13 @@ static void take_udp(struct rsock *rs)
 		uint8_t *to = slot_at(d, slot) + GRH_BYTES;
 		ssize_t n = recvfrom(d->udp_fd, to, d->packet_bytes, MSG_DONTWAIT,
 			(struct sockaddr *)&from, &from_bytes);
-		struct where where;
 
 		if (n < 0)
 			return;
-		if (arrived(rs, slot, (uint32_t)n)) {
+		if (arrived(rs, slot, (uint32_t)n))
 			d->n_free--;
-			continue;
-		}
-		if ((size_t)n != sizeof(where))
-			continue;
-		memcpy(&where, to, sizeof(where));
-		if (be32toh(where.head.magic) != MAGIC)
-			continue;
-		if (where.head.kind == ASK)
-			answer(rs, &from, &where);
-		else if (where.head.kind == ANSWER)
-			answered(rs, &from, &where);
+		else
+			way_hear(rs, &from, to, (size_t)n);
 	}
 }
 
@@ -485,7 +295,7 @@ int dgram_connect(struct rsock *rs, const struct sockaddr *address)
 		return 0;
 	}
 	memcpy(&peer, address, weft_address_bytes(rs->family));
-	if (bind_if_needed(rs) || !find_way(rs, &peer))
+	if (bind_if_needed(rs) || !way_find(rs, &peer))
 		return -1;
 	d->peer = peer;
 	return 0;
@@ -496,27 +306,33 @@ static bool can_send(struct rsock *rs)
 	return rs->dgram->sending < SENDS;
 }
 
-static ssize_t send_by_kernel(struct rsock *rs, const struct way *way, const struct iovec *data,
-	size_t bytes)
+static ssize_t send_by_kernel(
+	struct rsock *rs, const struct way *way, const struct iovec *data, size_t bytes)
 {
 	struct sockaddr_storage to = name_turned(&way->to);
 	struct head head = way->head;
 	struct iovec iov[2] = { { &head, sizeof(head) }, { data->iov_base, bytes } };
-	struct msghdr msg = { .msg_name = &to, .msg_namelen = weft_address_bytes(rs->family),
-		.msg_iov = iov, .msg_iovlen = 2 };
+	struct msghdr msg = { .msg_name = &to,
+		.msg_namelen = weft_address_bytes(rs->family),
+		.msg_iov = iov,
+		.msg_iovlen = 2 };
 
 	head.kind = DATA;
 	return sendmsg(rs->dgram->udp_fd, &msg, MSG_NOSIGNAL) < 0 ? -1 : (ssize_t)bytes;
 }
 
-static ssize_t send_one(struct rsock *rs, const struct way *way, const uint8_t *packet,
-	size_t bytes)
+static ssize_t send_one(
+	struct rsock *rs, const struct way *way, const uint8_t *packet, size_t bytes)
 {
 	struct dgram *d = rs->dgram;
 	struct ibv_sge sge = { (uintptr_t)packet, (uint32_t)(sizeof(struct head) + bytes),
 		d->mr->lkey };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
-		.sg_list = &sge, .num_sge = 1, .wr.ud = { way->ah, way->qpn, way->qkey } }, *bad;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.ud = { way->ah, way->qpn, way->qkey } },
+			   *bad;
 	int error = ibv_post_send(d->qp, &wr, &bad);
 
 	if (error)
@@ -548,7 +364,7 @@ ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
 
 	if (error)
 		return fail(error);
-	struct way *way = bind_if_needed(rs) ? NULL : find_way(rs, &to);
+	struct way *way = bind_if_needed(rs) ? NULL : way_find(rs, &to);
 
 	if (!way)
 		return -1;
@@ -567,15 +383,14 @@ static bool can_read(struct rsock *rs)
 	return rs->dgram->first != rs->dgram->end;
 }
 
-ssize_t dgram_receive(struct rsock *rs, const struct iovec *iov, int n, int flags,
-	struct sockaddr_storage *from)
+ssize_t dgram_receive(
+	struct rsock *rs, const struct iovec *iov, int n, int flags, struct sockaddr_storage *from)
 {
 	struct dgram *d = rs->dgram;
 	int error = bind_if_needed(rs) ? errno : 0;
 
 	if (!error)
-		error = wait_until(
-			rs, can_read, rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1);
+		error = wait_until(rs, can_read, rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1);
 	if (error)
 		return fail(error);
 	uint16_t slot = d->got[d->first % SLOTS].slot;

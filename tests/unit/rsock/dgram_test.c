@@ -1,52 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two sockets of one process, over a device on the loopback interface: nothing here is replaced. */
-#include "check.h"
-#include "local.h"
-#include "unit/net/netns.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
-#define LIMIT_MS 30000
-
-static struct sockaddr_in loopback(uint16_t port)
-{
-	return (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-}
-
-static int open_at(uint16_t port)
-{
-	static bool inside;
-	struct sockaddr_in name = loopback(port);
-
-	if (!inside) {
-		netns_enter();
-		shell("ip link set lo up");
-		setenv("WEFT_PLANES", "127.0.0.1,::1", 1);
-		inside = true;
-	}
-	int fd = rsocket(AF_INET, SOCK_DGRAM, 0);
-
-	REQUIRE(fd >= 0);
-	if (port)
-		REQUIRE(!rbind(fd, (struct sockaddr *)&name, sizeof(name)));
-	return fd;
-}
-
-static bool is_readable(int fd)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-
-	return rpoll(&ready, 1, LIMIT_MS) == 1;
-}
-
-static ssize_t send_to(int fd, uint16_t port, const void *data, size_t bytes)
-{
-	struct sockaddr_in to = loopback(port);
-
-	return rsendto(fd, data, bytes, 0, (struct sockaddr *)&to, sizeof(to));
-}
+#include "lo.h"
 
 /* The first come by the kernel, and from some moment on by the queue pair. */
 TEST(dgram_send__goes_by_the_queue_pair_as_soon_as_it_is_known)
