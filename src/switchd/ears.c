@@ -27,6 +27,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define VAIN_MAX 6u /* 63 bursts */
+
 void baton_take(struct weft_switchd *sw)
 {
 	atomic_fetch_add(&sw->ears.waiting, 1);
@@ -58,6 +60,32 @@ void ears_heard(struct weft_switchd *sw)
 	(void)!read(sw->ears.kick_fd, &count, sizeof(count));
 }
 
+/*
+ * Whether the main thread is to gather.  To wake it takes longer than a burst of packets, and it
+ * runs where somebody polls: a ping-pong of long messages has nothing for it.  So each time that
+ * it was woken for nothing, it is left asleep for twice as many bursts.
+ */
+static bool hands_over(struct ears *ears)
+{
+	if (ears->skips) {
+		ears->skips--;
+		return false;
+	}
+	ears->handed_over = true;
+	return true;
+}
+
+void ears_learn(struct weft_switchd *sw, bool gathers)
+{
+	struct ears *ears = &sw->ears;
+
+	if (!ears->handed_over)
+		return;
+	ears->handed_over = false;
+	ears->vain = gathers ? 0 : WEFT_MIN(ears->vain + 1, VAIN_MAX);
+	ears->skips = (1u << ears->vain) - 1;
+}
+
 /* Turns with the baton until there is nothing to do, or it is somebody else's to do. */
 static void work(struct weft_switchd *sw)
 {
@@ -69,8 +97,8 @@ static void work(struct weft_switchd *sw)
 		loop_judge(sw, now_ns, moved);
 		uint64_t wait_ns = loop_wait_ns(sw);
 
-		if (loop_gathers(sw, moved) ||
-			(wait_ns >= LOOP_AWAKE_NS && wait_ns != WEFT_NEVER)) {
+		if ((wait_ns >= LOOP_AWAKE_NS && wait_ns != WEFT_NEVER) ||
+			(loop_gathers(sw, moved) && hands_over(&sw->ears))) {
 			ring(sw->ears.kick_fd);
 			return;
 		}

@@ -269,6 +269,7 @@ static void enter(
 		if (!(ether[6] & 1))
 			memcpy(f->ether, ether + 6, 6);
 		at_ps = WEFT_MIN(WEFT_MAX(at_ps, sw->ifaces.looked_ps), now_ps);
+		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
 		sw->slots.is_from_wire[b->slot[i]] = true;
 		if (weft_rack_send(sw->rack, f->host, f->plane, &frame,
 			    (uint32_t)bytes - WEFT_FRAME_ETHER_BYTES, at_ps))

@@ -112,6 +112,8 @@ struct ears {
 	uint32_t n; /* threads; 0: there are no ears */
 	bool ends;
 	int kick_fd, end_fd; /* wake the main thread; all ears */
+	uint32_t vain, skips; /* the main thread was woken for nothing; is left asleep */
+	bool handed_over;
 	struct ear ear[WEFT_SHM_EARS_MAX];
 };
 
@@ -119,6 +121,7 @@ struct ears {
 void ears_open(struct weft_switchd *sw, bool is_real_time);
 void ears_close(struct weft_switchd *sw); /* the caller gives it back */
 bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link);
+void ears_learn(struct weft_switchd *sw, bool gathers); /* the main thread, after a turn */
 void ears_heard(struct weft_switchd *sw); /* the main thread has been woken by one */
 void baton_take(struct weft_switchd *sw);
 void baton_give(struct weft_switchd *sw);
@@ -222,6 +225,8 @@ struct weft_switchd {
 	uint64_t next_on_ns;              /* the first of them; WEFT_NEVER */
 	uint64_t window_ns, window_moved; /* when it began; moved since */
 	uint64_t gather_ns;               /* to sleep by time; 0: until something comes */
+	uint64_t burst_ns;                /* no longer than so, even then */
+	uint64_t newest_ps, judged_ps;    /* last packet that came; turn that was judged last */
 	uint64_t looked_ns;               /* for requests and the like, when last */
 	bool is_stopped;
 };
@@ -242,8 +247,9 @@ size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns);
 bool loop_gathers(const struct weft_switchd *sw, size_t moved);
 /* Takes in what epoll has to tell. */
 void loop_look(struct weft_switchd *sw);
-/* After each turn: is this a stream? */
+/* After each turn: is this a stream, and how long do its bursts last? */
 void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved);
+#define GATHER_NS_MAX 100000u
 #define LOOP_AWAKE_NS 15000u /* what is nearer is not slept for */
 /* Until the rack's next event; WEFT_NEVER: there is none. */
 uint64_t loop_wait_ns(const struct weft_switchd *sw);

@@ -28,7 +28,7 @@
 #define FEW_MOVED 12u
 #define FEW_UNDER_WAY 6u
 #define GATHER_NS_MIN 50000u
-#define GATHER_NS_MAX 100000u
+#define BURST_NS_MIN 12000u
 #define SLEEP_NS_MAX 500000000u
 #define LOOK_NS 1000000u /* between looks for requests while busy */
 #define EVENTS_MAX 64
@@ -178,9 +178,26 @@ static void sleep_until_rung(struct weft_switchd *sw, uint64_t wait_ns)
 	handle_all(sw, events, n);
 }
 
+/*
+ * A stream's packets come until we look again: gather for longer.  Those of a message that somebody
+ * waits for, and of its answer, come at once, and then none: to sleep on makes both wait.
+ */
+static void judge_burst(struct weft_switchd *sw)
+{
+	uint64_t turn_ps = sw->ran_ps - sw->judged_ps, quiet_ps = sw->ran_ps - sw->newest_ps;
+
+	if (quiet_ps < turn_ps / 4)
+		sw->burst_ns = WEFT_MIN(2 * sw->burst_ns, (uint64_t)GATHER_NS_MAX);
+	else if (quiet_ps > turn_ps / 2)
+		sw->burst_ns = WEFT_MAX(sw->burst_ns / 2, (uint64_t)BURST_NS_MIN);
+}
+
 /* Every window: how long to gather. */
 void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved)
 {
+	if (moved)
+		judge_burst(sw);
+	sw->judged_ps = sw->ran_ps;
 	sw->window_moved += moved;
 	if (now_ns - sw->window_ns < WINDOW_NS)
 		return;
@@ -218,8 +235,10 @@ static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
 	uint64_t now_ns = real_now_ns(), wait_ns;
 
 	if (loop_gathers(sw, moved)) {
-		if (now_ns < turn_ns + sw->gather_ns)
-			real_sleep_ns(turn_ns + sw->gather_ns - now_ns);
+		uint64_t until_ns = turn_ns + WEFT_MIN(sw->gather_ns, sw->burst_ns);
+
+		if (now_ns < until_ns)
+			real_sleep_ns(until_ns - now_ns);
 		look_rarely(sw, now_ns);
 		return;
 	}
@@ -255,6 +274,7 @@ void weft_switchd_run(struct weft_switchd *sw, const volatile int *stop)
 		size_t moved = loop_turn(sw, now_ns);
 
 		loop_judge(sw, now_ns, moved);
+		ears_learn(sw, loop_gathers(sw, moved));
 		rest(sw, now_ns, moved);
 	}
 	ears_close(sw);

@@ -265,6 +265,7 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 		uint64_t at_ps = WEFT_MIN(to_ps(sw, d[i].at_ns), now_ps);
 
 		count_back(&p->lent, &p->held);
+		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
 		if (!weft_rack_send(sw->rack, p->host, plane, &frame, d[i].bytes, at_ps)) {
 			sw->drops[EDGE_NO_SLOT]++;
 			slots_give(&sw->slots, d[i].slot);

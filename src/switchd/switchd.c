@@ -132,6 +132,7 @@ int weft_switchd_open(struct weft_switchd **out, const struct weft_switchd_confi
 		sw->clients[i].fd = -1;
 	sw->rate_bps = config->rate_bps;
 	sw->next_on_ns = WEFT_NEVER;
+	sw->burst_ns = GATHER_NS_MAX;
 	sw->epoch_ns = sw->window_ns = real_now_ns();
 	if (!realpath(config->fabric, sw->fabric))
 		(void)snprintf(sw->fabric, sizeof(sw->fabric), "%s", config->fabric);

@@ -124,6 +124,29 @@ TEST(ears__leave_streams_to_the_main_thread)
 	stage_close(&s);
 }
 
+/* Woken for nothing, the main thread takes the CPU of somebody who polls. */
+TEST(ears_learn__lets_the_main_thread_sleep_for_ever_more_bursts)
+{
+	struct stage s;
+
+	stage_open(&s, FAST);
+	struct ears *ears = &s.sw->ears;
+
+	ears_learn(s.sw, false);
+	CHECK_EQ(ears->skips, 0); /* nobody had handed anything over */
+	for (uint32_t i = 1; i < 10; i++) {
+		ears->handed_over = true;
+		ears_learn(s.sw, false);
+		CHECK_EQ(ears->skips, (1u << WEFT_MIN(i, 6)) - 1);
+	}
+	ears_learn(s.sw, true);
+	CHECK_EQ(ears->skips, 63);
+	ears->handed_over = true;
+	ears_learn(s.sw, true);
+	CHECK_EQ(ears->skips, 0);
+	stage_close(&s);
+}
+
 /* A program that dies leaves nothing behind that ears would trip over. */
 TEST(ears__outlive_their_programs)
 {

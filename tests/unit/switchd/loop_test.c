@@ -127,6 +127,40 @@ TEST(loop_gathers__where_more_is_coming)
 	place_close(&place);
 }
 
+static void judge(struct weft_switchd *sw, uint64_t turn_ps, uint64_t quiet_ps)
+{
+	sw->ran_ps += turn_ps;
+	sw->newest_ps = sw->ran_ps - quiet_ps;
+	loop_judge(sw, sw->window_ns, 40);
+}
+
+/* As long as packets come, not much longer: a message of 64 KiB is 16 of them, and then none. */
+TEST(loop_judge__gathers_no_longer_than_bursts_last)
+{
+	struct place place;
+
+	place_open(&place, SMALL2);
+	struct weft_switchd *sw = switch_open(&place, NULL);
+	CHECK_EQ(sw->burst_ns, GATHER_NS_MAX);
+	judge(sw, 100000000, 1000000); /* a stream */
+	CHECK_EQ(sw->burst_ns, GATHER_NS_MAX);
+	judge(sw, 100000000, 80000000);
+	CHECK_EQ(sw->burst_ns, GATHER_NS_MAX / 2);
+	judge(sw, 50000000, 20000000); /* neither */
+	CHECK_EQ(sw->burst_ns, GATHER_NS_MAX / 2);
+	for (unsigned i = 0; i < 5; i++)
+		judge(sw, 50000000, 30000000);
+	CHECK_EQ(sw->burst_ns, 12000);
+	sw->ran_ps += 50000000;
+	loop_judge(sw, sw->window_ns, 0); /* nothing came: it says nothing */
+	CHECK_EQ(sw->burst_ns, 12000);
+	for (unsigned i = 0; i < 5; i++)
+		judge(sw, 12000000, 1000000);
+	CHECK_EQ(sw->burst_ns, GATHER_NS_MAX);
+	weft_switchd_close(sw);
+	place_close(&place);
+}
+
 TEST(loop_power__forgets_a_reboot_that_was_overruled)
 {
 	struct place place;
