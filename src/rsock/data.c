@@ -43,8 +43,7 @@ static bool can_write(struct rsock *rs)
 {
 	uint32_t out, at;
 
-	return is_write_over(rs) ||
-	       (rs->state == JOINED && flow_can_send(&rs->flow, 1, &out, &at));
+	return is_write_over(rs) || (rs->state == JOINED && flow_can_send(&rs->flow, 1, &out, &at));
 }
 
 /* One piece, or what there is room for.  0, or why it went no further. */
@@ -222,9 +221,9 @@ static ssize_t read_all(struct rsock *rs, const struct iovec *iov, int n, int fl
 	return error && !done ? fail(error) : (ssize_t)done;
 }
 
-/* *from: a stream's bytes have no names. */
+/* *from: a stream's bytes have no names.  *is_cut: a datagram was longer than the room for it. */
 static ssize_t receive(int socket, const struct iovec *iov, int n, int flags,
-	struct sockaddr_storage *from)
+	struct sockaddr_storage *from, bool *is_cut)
 {
 	struct rsock *rs = table_enter(socket);
 	ssize_t rc;
@@ -232,12 +231,17 @@ static ssize_t receive(int socket, const struct iovec *iov, int n, int flags,
 	if (!rs)
 		return -1;
 	*from = (struct sockaddr_storage){ 0 };
+	*is_cut = false;
 	if (n < 0 || n > IOV_MAX || flags & MSG_OOB)
 		rc = fail(EINVAL);
 	else if (rs->dgram)
 		rc = dgram_receive(rs, iov, n, flags, from);
 	else
 		rc = read_all(rs, iov, n, flags);
+	if (rs->dgram && rc > 0 && (size_t)rc > total(iov, n)) {
+		*is_cut = true;
+		rc = flags & MSG_TRUNC ? rc : (ssize_t)total(iov, n);
+	}
 	return table_leave(rs, rc);
 }
 
@@ -255,7 +259,8 @@ ssize_t rrecvfrom(
 {
 	struct iovec iov = { to, bytes };
 	struct sockaddr_storage name;
-	ssize_t n = receive(socket, &iov, 1, flags, &name);
+	bool is_cut;
+	ssize_t n = receive(socket, &iov, 1, flags, &name, &is_cut);
 
 	if (n >= 0 && from && from_bytes)
 		*from_bytes = give_name(&name, from, *from_bytes);
@@ -275,19 +280,21 @@ ssize_t rread(int socket, void *to, size_t bytes)
 ssize_t rreadv(int socket, const struct iovec *iov, int n)
 {
 	struct sockaddr_storage name;
+	bool is_cut;
 
-	return receive(socket, iov, n, 0, &name);
+	return receive(socket, iov, n, 0, &name, &is_cut);
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage name;
-	ssize_t n = receive(socket, msg->msg_iov,
-		(int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX), flags, &name);
+	bool is_cut;
+	ssize_t n = receive(socket, msg->msg_iov, (int)WEFT_MIN(msg->msg_iovlen, (size_t)INT_MAX),
+		flags, &name, &is_cut);
 
 	if (n < 0)
 		return n;
-	msg->msg_flags = 0;
+	msg->msg_flags = is_cut ? MSG_TRUNC : 0;
 	msg->msg_controllen = 0;
 	msg->msg_namelen = msg->msg_name ? give_name(&name, msg->msg_name, msg->msg_namelen) : 0;
 	return n;

@@ -163,6 +163,9 @@ int dgram_bind(struct rsock *rs, const struct sockaddr *address)
 	if (*name_port(&name))
 		name = name_turned(&name);
 	(void)setsockopt(rs->dgram->udp_fd, SOL_SOCKET, SO_REUSEADDR, &rs->reuse, sizeof(int));
+	if (rs->family == AF_INET6)
+		(void)setsockopt(
+			rs->dgram->udp_fd, IPPROTO_IPV6, IPV6_V6ONLY, &rs->v6only, sizeof(int));
 	if (bind(rs->dgram->udp_fd, (struct sockaddr *)&name, weft_address_bytes(rs->family)))
 		return -1;
 	rs->state = BOUND;
@@ -360,12 +363,15 @@ ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
 		return fail(EDESTADDRREQ);
 	if (bytes > d->packet_bytes - sizeof(struct head))
 		return fail(EMSGSIZE);
-	int error = wait_until(rs, can_send, rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1);
+	int timeout_ms = rs->nonblocking || flags & MSG_DONTWAIT ? 0 : -1;
+	int error = wait_until(rs, can_send, timeout_ms);
 
 	if (error)
 		return fail(error);
 	struct way *way = bind_if_needed(rs) ? NULL : way_find(rs, &to);
 
+	if (!way && errno == ENOBUFS && timeout_ms && !wait_until(rs, dgram_is_flushed, -1))
+		way = way_find(rs, &to);
 	if (!way)
 		return -1;
 	uint8_t *packet = send_at(d, d->sent);
@@ -394,21 +400,20 @@ ssize_t dgram_receive(
 	if (error)
 		return fail(error);
 	uint16_t slot = d->got[d->first % SLOTS].slot;
-	size_t left = d->got[d->first % SLOTS].bytes - sizeof(struct head), done = 0;
+	size_t bytes = d->got[d->first % SLOTS].bytes - sizeof(struct head), done = 0;
 	const uint8_t *packet = slot_at(d, slot) + GRH_BYTES, *at = packet + sizeof(struct head);
 
 	(void)name_in(rs, packet, from);
-	for (int i = 0; i < n && left; i++) { /* what does not fit is gone */
-		size_t part = WEFT_MIN(left, iov[i].iov_len);
+	for (int i = 0; i < n && done < bytes; i++) { /* what does not fit is gone */
+		size_t part = WEFT_MIN(bytes - done, iov[i].iov_len);
 
 		memcpy(iov[i].iov_base, at + done, part);
 		done += part;
-		left -= part;
 	}
-	if (flags & MSG_PEEK)
-		return (ssize_t)done;
-	d->first++;
-	d->free[d->n_free++] = slot;
-	refill(d);
-	return (ssize_t)(flags & MSG_TRUNC ? done + left : done);
+	if (!(flags & MSG_PEEK)) {
+		d->first++;
+		d->free[d->n_free++] = slot;
+		refill(d);
+	}
+	return (ssize_t)bytes;
 }

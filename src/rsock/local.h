@@ -214,6 +214,7 @@ int dgram_connect(struct rsock *rs, const struct sockaddr *address); /* NULL: no
 int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer);
 ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
 	const struct sockaddr *to, socklen_t to_bytes);
+/* How long it is, even if there is less room. */
 ssize_t dgram_receive(struct rsock *rs, const struct iovec *iov, int n, int flags,
 	struct sockaddr_storage *from);
 void dgram_progress(struct rsock *rs);

@@ -30,27 +30,41 @@ struct where { /* ASK: but for the token nothing counts */
 };
 static_assert(sizeof(struct head) == 24 && sizeof(struct where) == 56, "as on the wire");
 
-/* The address from which the kernel would send there. */
+static bool is_any(const uint8_t *address, size_t bytes)
+{
+	static const uint8_t any[16];
+
+	return !memcmp(address, any, bytes);
+}
+
+/* The address to which the socket is bound, or else that from which the kernel would send there. */
 static int introduce(struct rsock *rs, struct way *way)
 {
-	struct sockaddr_storage own = { 0 }, there = name_turned(&way->to);
+	struct sockaddr_storage own, there = name_turned(&way->to);
 	socklen_t bytes = sizeof(own);
 	size_t n;
-	int fd = socket(rs->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int rc = fd < 0 || connect(fd, (struct sockaddr *)&there, weft_address_bytes(rs->family)) ||
-		 getsockname(fd, (struct sockaddr *)&own, &bytes);
 
-	if (fd >= 0)
-		(void)close(fd);
-	way->head = (struct head){ .magic = htobe32(DGRAM_MAGIC), .family = (uint8_t)rs->family };
-	if (!rc) {
-		void *address = name_address(&own, &n);
-
-		memcpy(way->head.address, address, n);
-	}
-	if (rc || dgram_name(rs, &own, false))
+	if (dgram_name(rs, &own, false))
 		return -1;
-	way->head.port = *name_port(&own);
+	way->head = (struct head){ .magic = htobe32(DGRAM_MAGIC),
+		.family = (uint8_t)rs->family,
+		.port = *name_port(&own) };
+	const void *address = name_address(&own, &n);
+
+	if (is_any(address, n)) {
+		int fd = socket(rs->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		int rc = fd < 0 ? -1
+				: connect(fd, (struct sockaddr *)&there,
+					  weft_address_bytes(rs->family));
+
+		if (!rc)
+			rc = getsockname(fd, (struct sockaddr *)&own, &bytes);
+		if (fd >= 0)
+			(void)close(fd);
+		if (rc)
+			return -1;
+	}
+	memcpy(way->head.address, address, n);
 	return 0;
 }
 

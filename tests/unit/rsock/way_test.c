@@ -156,6 +156,27 @@ TEST(way_find__goes_by_the_kernel_when_nobody_answers_any_more)
 	(void)close(peer);
 }
 
+/* Of several addresses of a host the receiver sees the one that was bound to, and can answer it. */
+TEST(way_find__says_the_address_that_is_bound_to)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+		.sin_port = htons(7110),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 8) };
+	int fd = open_at(0), other = open_at(7111);
+	struct sockaddr_in from = { 0 };
+	socklen_t bytes = sizeof(from);
+	char got[8];
+
+	CHECK_EQ(rbind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	CHECK_EQ(send_to(fd, 7111, "x", 1), 1);
+	REQUIRE(is_readable(other));
+	CHECK_EQ(rrecvfrom(other, got, sizeof(got), 0, (struct sockaddr *)&from, &bytes), 1);
+	CHECK_EQ(from.sin_addr.s_addr, name.sin_addr.s_addr);
+	CHECK_EQ(from.sin_port, name.sin_port);
+	CHECK_EQ(rclose(fd), 0);
+	CHECK_EQ(rclose(other), 0);
+}
+
 /* There are so many rows; the one that was used the longest time ago is given up. */
 TEST(way_find__gives_up_the_one_not_used_for_longest)
 {
