@@ -104,6 +104,7 @@ struct mrc_qp {
 	uint32_t list[PATHS_MAX]; /* the device's EV in each */
 	bool said[PATHS_MAX];     /* that it is denied */
 	uint8_t state[PATHS_MAX]; /* enum weft_path_state of each path, as last seen */
+	uint32_t seen[PATHS_MAX]; /* its device's EV then */
 };
 
 #define NO_EV UINT32_MAX
@@ -137,6 +138,7 @@ bool station_is_dead(const struct station *station);
 int watcher_start(struct station *station);
 void watcher_stop(struct station *station);
 void watcher_look(struct station *station); /* one turn of it */
+void watcher_forget(struct mrc_qp *qp); /* under both locks: what it found bad it finds no more */
 /* Under the station's lock: ports as the plant has them. */
 void watcher_set_ports(struct station *station);
 

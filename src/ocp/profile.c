@@ -83,6 +83,11 @@ static int take_evs(struct mrc_qp *qp, const uint8_t gid[16])
 		rc = ENOENT;
 	if (!rc && evs->mode != MRC_CTL_EV_MODE_AUTO)
 		rc = ev_use_open(qp, station->plant, evs);
+	/* What a process found that has died since is nobody's word any more. */
+	bool is_first = !rc && !plant_evs_users(station->plant, evs);
+
+	for (uint32_t i = 0; is_first && i < evs->count; i++)
+		evs->ev[i].bad = false;
 	if (!rc && !plant_use(station->plant, evs, NULL, 1))
 		rc = ENOMEM;
 	if (!rc) {
@@ -158,12 +163,14 @@ void profile_release(struct mrc_qp *qp)
 			break;
 		}
 	}
-	pthread_mutex_unlock(&station->lock);
 	if ((qp->evs || qp->cc) && !station_is_dead(station)) {
 		plant_lock(station->plant);
+		if (qp->evs)
+			watcher_forget(qp);
 		plant_use(station->plant, qp->evs, qp->cc, -1);
 		plant_unlock(station->plant);
 	}
+	pthread_mutex_unlock(&station->lock);
 	if (qp->paths)
 		weft_dev_paths_close(station->dev, qp->paths);
 	free(qp->ev);

@@ -21,9 +21,25 @@ static bool is_bad(uint8_t state)
 	return state == WEFT_PATH_ASSUMED_BAD;
 }
 
+/* An EV is as bad as the worst of the QPs here finds it. */
+static bool others_find_bad(const struct mrc_qp *qp, uint32_t dev_ev)
+{
+	for (const struct mrc_qp *at = qp->context->station->qps; at; at = at->next) {
+		if (at == qp || at->evs != qp->evs)
+			continue;
+		for (uint32_t i = 0; i < WEFT_COUNT(at->state); i++) {
+			if (is_bad(at->state[i]) && at->seen[i] == dev_ev)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Under both locks. */
 static void tell(struct plant *plant, const struct mrc_qp *qp, uint32_t dev_ev, bool bad)
 {
+	if (!bad && others_find_bad(qp, dev_ev))
+		return;
 	enum mrc_ctl_ev_state state = bad ? MRC_CTL_EV_ASSUMED_BAD : MRC_CTL_EV_GOOD;
 	struct plant_evs *evs = qp->evs;
 	bool is_wanted = evs->event_mask & (int)state;
@@ -59,6 +75,17 @@ static void look_at_paths(struct plant *plant, struct mrc_qp *qp)
 		if (is_bad(info.state) != was_bad && info.state != WEFT_PATH_DENIED)
 			tell(plant, qp, info.ev, is_bad(info.state));
 		qp->state[i] = info.state;
+		qp->seen[i] = info.ev;
+	}
+}
+
+void watcher_forget(struct mrc_qp *qp)
+{
+	for (uint32_t i = 0; i < WEFT_COUNT(qp->state); i++) {
+		if (!is_bad(qp->state[i]))
+			continue;
+		qp->state[i] = WEFT_PATH_EMPTY;
+		tell(qp->context->station->plant, qp, qp->seen[i], false);
 	}
 }
 

@@ -106,3 +106,37 @@ TEST(watcher_look__respects_the_event_mask)
 	CHECK_EQ(mrc_ctl_poll_ev_event(s.events, 4, event), 1);
 	scene_close(&s);
 }
+
+/* An EV is as bad as the worst of its QPs finds it, and nobody's word outlives him. */
+TEST(watcher_forget__takes_the_word_of_a_qp_back)
+{
+	struct mrc_ctl_ev_event event[4];
+	struct scene s;
+
+	scene_open(&s);
+	struct mrc_qp *other = fake_qp(s.context, s.cq);
+
+	CHECK_EQ(fake_init(other, 7, 0), 0);
+	CHECK_EQ(fake_rtr(other), 0);
+	watcher_stop(s.context->station);
+	fake_dev.state[1] = WEFT_PATH_ASSUMED_BAD; /* EV 0x10000, for both */
+	watcher_look(s.context->station);
+	CHECK_EQ(mrc_ctl_poll_ev_event(s.events, 4, event), 1);
+	CHECK_EQ(state(&s, 1), MRC_CTL_EV_ASSUMED_BAD);
+	CHECK(!mrc_destroy_qp(other));
+	CHECK_EQ(state(&s, 1), MRC_CTL_EV_ASSUMED_BAD);
+	CHECK_EQ(mrc_ctl_poll_ev_event(s.events, 4, event), 0);
+	CHECK(!mrc_destroy_qp(s.qp));
+	CHECK_EQ(state(&s, 1), MRC_CTL_EV_GOOD);
+	CHECK_EQ(mrc_ctl_poll_ev_event(s.events, 4, event), 1);
+	CHECK_EQ(event[0].state, MRC_CTL_EV_GOOD);
+	/* Nor the word of a process that was killed. */
+	plant_evs_find(s.context->station->plant, 7)->ev[1].bad = true;
+	fake_dev.state[1] = WEFT_PATH_GOOD;
+	s.qp = fake_qp(s.context, s.cq);
+	CHECK_EQ(fake_init(s.qp, 7, 0), 0);
+	CHECK_EQ(fake_rtr(s.qp), 0);
+	watcher_stop(s.context->station);
+	CHECK_EQ(state(&s, 1), MRC_CTL_EV_GOOD);
+	scene_close(&s);
+}
