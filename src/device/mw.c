@@ -142,7 +142,7 @@ static const struct weft_dev_mr *find_mr(const struct weft_dev_qp *qp, const str
 		WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_READ | WEFT_DEV_REMOTE_ATOMIC;
 	const struct weft_dev_mr *mr = qp->dev->mrs[mr_slot(work->lkey)];
 
-	if (!mr || mr->key != work->lkey || mr->pd != qp->pd || work->mw->pd != qp->pd ||
+	if (!mr || mr->key != work->lkey || mr->pd != qp->pd ||
 		!(mr->access & WEFT_DEV_MW_BIND) || work->access & ~rights ||
 		(work->access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 			!(mr->access & WEFT_DEV_LOCAL_WRITE)) ||
@@ -174,8 +174,7 @@ static uint32_t bind_type_2(struct weft_dev_qp *qp, struct work *work, struct we
 	struct weft_dev_mw *mw = work->mw;
 
 	to->qpn = qp->eq_number;
-	if (is_bound(mw) || to->rkey == mw->bound ||
-		weft_memwin_bind(qp->dev->ep, mw->bound, to))
+	if (to->rkey == mw->bound || weft_memwin_bind(qp->dev->ep, mw->bound, to))
 		return WEFT_DEV_MW_BIND_ERR;
 	mw->bound = mw->key = to->rkey;
 	mw->qp = qp;

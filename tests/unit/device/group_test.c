@@ -111,6 +111,49 @@ TEST(weft_dev_group_join__serves_neighbours_of_one_device_and_not_the_sender)
 	pair_close(s);
 }
 
+/* More copies than the engine takes at once: each goes when there is room. */
+TEST(group_give__loses_no_copy_where_the_queue_is_full)
+{
+	enum { N = 100, MEMBERS = 5 };
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s), *ah;
+	struct weft_dev_qp *first = s[1]->qp, *members[MEMBERS];
+
+	for (unsigned m = 0; m < MEMBERS; m++) {
+		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+		side_open_qp(s[1], WEFT_DEV_DATAGRAM, NULL);
+		side_init(s[1]);
+		CHECK_EQ(weft_dev_qp_modify(s[1]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+		CHECK_EQ(weft_dev_group_join(s[1]->qp, gid_a), 0);
+		members[m] = s[1]->qp;
+	}
+	for (uint32_t i = N + 1; i--;) /* of the last one; others' are dropped there */
+		CHECK_EQ(side_recv(s[1], i, 1024, 1024), 0);
+	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
+	for (uint32_t i = 0; !s[0]->dev->copies && i < LIMIT_S; i++) { /* until all are known */
+		send_to_group(s[0], ah, 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	}
+	CHECK_EQ(s[0]->dev->copies, MEMBERS);
+	CHECK_EQ(side_wait(s[1]).id, N);
+	for (uint32_t i = 0; i < N; i++)
+		send_to_group(s[0], ah, i);
+	for (uint32_t i = 0; i < N; i++)
+		CHECK_EQ(side_wait(s[0]).id, i);
+	CHECK_EQ(s[0]->dev->copies, MEMBERS * (N + 1));
+	for (uint32_t i = 0; i < N; i++)
+		CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+	for (unsigned m = 0; m < MEMBERS; m++) {
+		CHECK_EQ(weft_dev_group_leave(members[m], gid_a), 0);
+		CHECK_EQ(weft_dev_qp_close(members[m]), 0);
+	}
+	s[1]->qp = first;
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
 TEST(weft_dev_group_join__refuses_what_is_no_group_and_too_many)
 {
 	struct side *s[2];

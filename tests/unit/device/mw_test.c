@@ -167,6 +167,9 @@ TEST(weft_dev_mw__of_type_2_serves_its_queue_pair_only)
 	}
 	side_ready(s[0], s[1]);
 	side_ready(s[1], s[0]);
+	CHECK_EQ(post(s[1], WEFT_DEV_LOCAL_INV, NULL, key), 0); /* nor can that one take it back */
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_LOC_QP_OP_ERR);
+	pair_renew(s, WEFT_DEV_EXTENDED, 15);
 	CHECK_EQ(try(s, key), WEFT_DEV_REM_ACCESS_ERR);
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK_EQ(weft_dev_qp_close(s[i]->qp), 0);
@@ -194,6 +197,8 @@ TEST(weft_dev_post_send__binds_only_what_may_be_bound)
 		{ .mr_access = 17, .type = 1, .access = ALL, .addr = -PART - 1 },
 		{ .mr_access = 17, .type = 1, .access = ALL, .more = SIDE_BYTES },
 		{ .mr_access = 17, .type = 1, .access = ALL, .more = -BYTES - 1 },
+		{ .mr_access = 17, .type = 1, .access = ALL,
+			.addr = SIDE_BYTES - PART - BYTES + 1 },
 		{ .mr_access = 17, .type = 1, .access = 1 },
 		{ .mr_access = 17, .type = 1, .access = ALL, .other_domain = true },
 		{ .mr_access = 17, .type = 1, .access = ALL, .no_mr = true },
@@ -234,6 +239,11 @@ TEST(weft_dev_post_send__binds_only_what_may_be_bound)
 	CHECK_EQ(post(s[1], WEFT_DEV_LOCAL_INV, NULL, 1), EINVAL); /* MRC has no windows */
 	pair_renew(s, WEFT_DEV_EXTENDED, 15);
 	CHECK_EQ(post(s[1], WEFT_DEV_BIND_MW, NULL, 1), EINVAL);
+	struct weft_dev_mw *foreign; /* of another device */
+
+	CHECK_EQ(weft_dev_mw_open(s[0]->pd, 1, &foreign), 0);
+	CHECK_EQ(post(s[1], WEFT_DEV_BIND_MW, &(struct weft_dev_bind){ .mw = foreign }, 0), EINVAL);
+	CHECK_EQ(weft_dev_mw_close(foreign), 0);
 	CHECK_EQ(post(s[1], WEFT_DEV_SEND_INV, NULL, 0), EINVAL);
 	CHECK_EQ(weft_dev_mw_open(other, 3, &(struct weft_dev_mw *){ NULL }), EINVAL);
 	CHECK_EQ(weft_dev_pd_close(other), 0);
@@ -311,6 +321,49 @@ TEST(weft_dev_mw_close__while_a_bind_waits)
 	CHECK_EQ(post(s[1], WEFT_DEV_BIND_MW, &bind, weft_dev_mw_key(mw[1]) ^ 1), 0);
 	pair_renew(s, WEFT_DEV_EXTENDED, 15); /* closes the one before */
 	CHECK_EQ(weft_dev_mw_close(mw[1]), 0);
+	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	pair_close(s);
+}
+
+/* Places in the engine for keys of windows. */
+static uint32_t places_left(struct weft_dev *dev)
+{
+	static uint32_t keys[KEYS];
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	while (n < KEYS && !weft_memwin_open(dev->ep, 0, n, &keys[n]))
+		n++;
+	for (uint32_t i = 0; i < n; i++)
+		(void)weft_memwin_close(dev->ep, keys[i]);
+	pthread_mutex_unlock(&dev->lock);
+	return n;
+}
+
+/* A bind of type 1 has its next key from the post on; nobody will ever use that one. */
+TEST(weft_dev_mw__gives_the_next_key_back_with_what_has_it)
+{
+	struct side *s[2];
+	struct weft_dev_mw *mw;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
+	uint32_t left = places_left(s[1]->dev);
+
+	for (unsigned is_window = 0; is_window < 2; is_window++) {
+		CHECK_EQ(weft_dev_mw_open(s[1]->pd, 1, &mw), 0);
+		struct weft_dev_bind bind = part_of(mw, mr);
+
+		CHECK_EQ(side_post(s[1], (struct weft_dev_send){ .op = WEFT_DEV_SEND }, 0, 8), 0);
+		CHECK_EQ(post(s[1], WEFT_DEV_BIND_MW, &bind, 0), 0); /* behind it, RNR */
+		CHECK_EQ(places_left(s[1]->dev), left - 2);
+		if (is_window)
+			CHECK_EQ(weft_dev_mw_close(mw), 0);
+		pair_renew(s, WEFT_DEV_EXTENDED, 15); /* closes the one before */
+		if (!is_window)
+			CHECK_EQ(weft_dev_mw_close(mw), 0);
+		CHECK_EQ(places_left(s[1]->dev), left);
+	}
 	CHECK_EQ(weft_dev_mr_close(mr), 0);
 	pair_close(s);
 }

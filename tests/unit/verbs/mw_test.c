@@ -24,6 +24,8 @@ TEST(ibv_bind_mw__posts_a_work_and_knows_the_new_key)
 	CHECK(fake.bind.zero_based);
 	how.bind_info.mw_access_flags = IBV_ACCESS_MW_BIND;
 	CHECK_EQ(ibv_bind_mw(b.qp, mw, &how), EINVAL);
+	how.bind_info = (struct ibv_mw_bind_info){ .length = 64 }; /* of what? */
+	CHECK_EQ(ibv_bind_mw(b.qp, mw, &how), EINVAL);
 	how.bind_info = (struct ibv_mw_bind_info){ 0 }; /* takes it back */
 	CHECK_EQ(ibv_bind_mw(b.qp, mw, &how), 0);
 	fake.room = 0;
