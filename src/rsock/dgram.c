@@ -407,7 +407,8 @@ ssize_t dgram_receive(
 	for (int i = 0; i < n && done < bytes; i++) { /* what does not fit is gone */
 		size_t part = WEFT_MIN(bytes - done, iov[i].iov_len);
 
-		memcpy(iov[i].iov_base, at + done, part);
+		if (part) /* or else it may be NULL */
+			memcpy(iov[i].iov_base, at + done, part);
 		done += part;
 	}
 	if (!(flags & MSG_PEEK)) {
