@@ -488,6 +488,7 @@ uint32_t pathset_find(const struct pathset *set, uint32_t ev);
 void pathset_empty_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, uint64_t now);
 void pathset_leave(struct pathset *set, uint32_t path);  /* the rotation; a backup takes over */
 void pathset_return(struct pathset *set, uint32_t path); /* as active or as backup */
+void pathset_back_up(struct pathset *set, uint32_t path);
 void pathset_wake_plane(struct weft_endpoint *ep, uint32_t set, uint32_t plane, uint64_t now);
 uint32_t pathset_usable(const struct weft_endpoint *ep, const struct pathset *set);
 

@@ -277,6 +277,21 @@ void pathset_return(struct pathset *set, uint32_t index)
 	count_active(set, plane, 1);
 }
 
+/* In the plane of a path that is not in the rotation, a backup takes over where there is room. */
+void pathset_back_up(struct pathset *set, uint32_t index)
+{
+	const struct plane *plane = &set->plane[set->path[index].plane];
+
+	for (uint32_t at = plane->first + plane->active; at < plane->first + plane->total; at++) {
+		uint32_t backup = set->order[at];
+
+		if (backup != index && is_up(&set->path[backup])) {
+			pathset_return(set, backup);
+			return;
+		}
+	}
+}
+
 void pathset_leave(struct pathset *set, uint32_t index)
 {
 	struct path *path = &set->path[index];
@@ -287,14 +302,7 @@ void pathset_leave(struct pathset *set, uint32_t index)
 		return; /* was a backup */
 	swap_places(set, place_of(set, index), plane->first + plane->active - 1u);
 	count_active(set, plane, -1);
-	for (uint32_t at = plane->first + plane->active; at < plane->first + plane->total; at++) {
-		uint32_t backup = set->order[at];
-
-		if (backup != index && is_up(&set->path[backup])) {
-			pathset_return(set, backup);
-			return;
-		}
-	}
+	pathset_back_up(set, index);
 }
 
 /*

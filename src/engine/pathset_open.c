@@ -216,6 +216,9 @@ int weft_path_replace(struct weft_endpoint *ep, uint32_t index, uint32_t ev_old,
 	path_step(ep, index, n, PATH_SET, ep->now);
 	if (!pathset_is_active(set, n))
 		path_allowed(ep, index, n, ep->now);
+	/* It has brought its share along, and cannot take it where its port is down. */
+	if (!pathset_is_active(set, n))
+		pathset_back_up(set, n);
 	probe_arm(ep, index, ep->now);
 	return 0;
 }

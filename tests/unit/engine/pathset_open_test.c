@@ -255,3 +255,26 @@ TEST(weft_path_replace__between_planes)
 	CHECK_EQ(set->plane[5].active, 4);
 	world_close(&w);
 }
+
+/* The peer says that its port is out, but some get through: one of them has waited. */
+TEST(weft_path_replace__leaves_its_share_to_a_backup_where_it_cannot_go)
+{
+	struct weft_pathset_attr attr = { .evs = evs, .ports = ports, .n = 10, .active = 6 };
+	struct world w = { 0 };
+	uint32_t index;
+
+	hand_open(&w, 16, 16);
+	struct weft_endpoint *ep = w.end[0];
+
+	REQUIRE(!weft_pathset_open(ep, &attr, &index));
+	struct pathset *set = &ep->sets[index];
+
+	CHECK_EQ(set->plane[0].active, 2);
+	set->peer_ports &= ~1u;
+	CHECK_EQ(weft_path_replace(ep, index, 11, 777, 0, w.now), 0);
+	CHECK_EQ(set->path[1].state, WEFT_PATH_ASSUMED_BAD);
+	CHECK_EQ(set->plane[0].active, 3);
+	weft_check(ep);
+	CHECK_EQ(weft_pathset_close(ep, index), 0);
+	world_close(&w);
+}
