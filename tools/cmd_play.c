@@ -6,6 +6,7 @@
  * something else than one that fails under all.
  */
 #include "play_lab.h"
+#include "sim.h"
 #include "sim_ranks.h"
 #include "verbs.h"
 
@@ -30,6 +31,7 @@ enum {
 
 struct play_args {
 	const char *scenario, *on, *json, *svg, *report;
+	const char *text; /* NULL: it is in the file scenario */
 	uint64_t seed_first, seed_last;
 	uint64_t rate_bps;
 	uint32_t threads, ranks; /* ranks: 0 is not said */
@@ -281,7 +283,7 @@ static int run_all(struct session *s)
 	}
 	if (a->report && !write_page(s, error, sizeof(error)))
 		return fail(s, error);
-	if (a->quiet || s->runs > 1)
+	if ((a->quiet || s->runs > 1) && s->json != stdout)
 		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: %s\n", a->scenario, n,
 			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s",
 			s->failed ? "FAILED" : "all passed");
@@ -318,7 +320,9 @@ static int prepare(struct session *s, struct play_args *a)
 		return fail(s, error);
 	if (s->ranks.is_silent) /* files are rank 0's to write */
 		a->json = a->svg = a->report = NULL;
-	if (weft_play_open(&s->play, a->scenario, error, sizeof(error)))
+	if (a->text ? weft_play_open_text(&s->play, a->text, strlen(a->text), a->scenario, "",
+			      error, sizeof(error))
+		    : weft_play_open(&s->play, a->scenario, error, sizeof(error)))
 		return fail(s, error);
 	if (!a->has_seeds) {
 		a->seed_first = weft_play_head(s->play)->seed_first;
@@ -346,6 +350,21 @@ static int work(struct play_args *a)
 		weft_play_result_free(s.kept[i]);
 	weft_play_close(s.play);
 	return rc;
+}
+
+int play_text(const char *text, const struct sim_args *args)
+{
+	struct play_args a = { .scenario = "weft sim",
+		.text = text,
+		.on = "sim",
+		.json = args->json ? "-" : NULL,
+		.report = args->report,
+		.threads = args->config.threads,
+		.ranks = args->ranks,
+		.dry_run = args->dry_run,
+		.quiet = args->json };
+
+	return work(&a);
 }
 
 int cmd_play(int argc, char **argv)

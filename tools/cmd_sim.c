@@ -24,20 +24,7 @@ enum {
 	OPTION_DRY,
 	OPTION_REPLY,
 	OPTION_RANKS,
-	FAULT_TEXTS_MAX = 256
-};
-
-struct sim_args {
-	const char *fabric;
-	const char *loads[WEFT_LOAD_JOBS_MAX];
-	uint32_t n_loads;
-	const char *bytes_text;
-	uint64_t bytes, until_ps;
-	struct weft_sim_config config;
-	uint32_t ranks; /* 0: not said */
-	const char *faults[FAULT_TEXTS_MAX];
-	uint32_t n_faults;
-	bool json, dry_run;
+	OPTION_REPORT
 };
 
 /* clang-format off */
@@ -59,6 +46,8 @@ static const struct argp_option options[] = {
 	{ "no-last-hop-marks", OPTION_MARK, NULL, 0, "no ECN on ports to hosts", 0 },
 	{ "dry-run", OPTION_DRY, NULL, 0, "only say how much memory it would need", 0 },
 	{ "json", 'j', NULL, 0, "one JSON object instead of a table", 0 },
+	{ "report", OPTION_REPORT, "FILE", 0,
+		"write a page with pictures (HTML), and print what weft play does", 0 },
 	{ 0 },
 };
 /* clang-format on */
@@ -73,6 +62,13 @@ static uint32_t read_count(struct argp_state *state, const char *name, const cha
 	if (errno || end == text || *end || *text == '-' || value > UINT32_MAX)
 		argp_error(state, "%s: \"%s\" is not a whole number", name, text);
 	return (uint32_t)value;
+}
+
+static enum weft_discipline read_switch(struct argp_state *state, const char *text)
+{
+	if (strcmp(text, "trim") && strcmp(text, "drop"))
+		argp_error(state, "switch: \"%s\", wanted is trim or drop", text);
+	return strcmp(text, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -91,8 +87,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->bytes_text = arg;
 		return 0;
 	case 'f':
-		if (a->n_faults == FAULT_TEXTS_MAX)
-			argp_error(state, "fault: more than %d", FAULT_TEXTS_MAX);
+		if (a->n_faults == SIM_FAULT_TEXTS_MAX)
+			argp_error(state, "fault: more than %d", SIM_FAULT_TEXTS_MAX);
 		a->faults[a->n_faults++] = arg;
 		return 0;
 	case 'u':
@@ -117,10 +113,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->config.reply_paths = read_count(state, "reply-paths", arg);
 		return 0;
 	case OPTION_SWITCH:
-		if (strcmp(arg, "trim") && strcmp(arg, "drop"))
-			argp_error(state, "switch: \"%s\", wanted is trim or drop", arg);
-		a->config.discipline =
-			strcmp(arg, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
+		a->config.discipline = read_switch(state, arg);
 		return 0;
 	case OPTION_MARK:
 		a->config.unmarked_last_hop = true;
@@ -130,6 +123,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'j':
 		a->json = true;
+		return 0;
+	case OPTION_REPORT:
+		a->report = arg;
 		return 0;
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &a->config;
@@ -393,6 +389,22 @@ static int work(struct job *job, struct sim_args *a)
 	return print(r, a->json);
 }
 
+/* With a page: the same as a scenario, which is looked at while it runs. */
+static int work_for_page(const struct sim_args *a)
+{
+	char error[512];
+	char *text = sim_scenario_text(a, error, sizeof(error));
+
+	if (!text) {
+		fprintf(stderr, "weft sim: %s\n", error);
+		return EXIT_FAILED;
+	}
+	int rc = play_text(text, a);
+
+	free(text);
+	return rc;
+}
+
 /* Two results beside each other: --compare A B; n files have been named. */
 static int compare_files(int n, char *files[])
 {
@@ -411,6 +423,12 @@ static int compare_files(int n, char *files[])
 	return EXIT_FAILED;
 }
 
+/* The last word is where the page goes; an older page there has a scenario's words on it. */
+static bool is_page(int argc, char **argv)
+{
+	return argc > 2 && !strncmp(argv[argc - 2], "--rep", 5) && !strchr(argv[argc - 2], '=');
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
@@ -425,7 +443,8 @@ int cmd_sim(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--compare"))
 		return compare_files(argc - 2, argv + 2);
-	if (argc > 1 && *argv[argc - 1] != '-' && weft_play_is_scenario(argv[argc - 1]))
+	if (argc > 1 && *argv[argc - 1] != '-' && !is_page(argc, argv) &&
+		weft_play_is_scenario(argv[argc - 1]))
 		return cmd_play(argc, argv);
 	weft_sim_config_default(&a.config);
 	unsigned flags = sim_ranks_argp_flags();
@@ -434,6 +453,8 @@ int cmd_sim(int argc, char **argv)
 		return flags ? EXIT_OK : EXIT_USAGE; /* rank 0 explains it */
 	if (!a.n_loads)
 		a.loads[a.n_loads++] = "permutation";
+	if (a.report)
+		return work_for_page(&a);
 	int rc = work(&job, &a);
 
 	if (!sim_ranks_leave(&job.ranks, job.error, sizeof(job.error))) {

@@ -18,6 +18,28 @@ bool sim_read_rate(const char *text, uint64_t *bps);
 json_t *sim_us_json(uint64_t ps);
 void sim_us_add(struct table *table, uint64_t ps, const char *never);
 
+#define SIM_FAULT_TEXTS_MAX 256
+
+/* What a person asked for; texts are argv's. */
+struct sim_args {
+	const char *fabric;
+	const char *loads[WEFT_LOAD_JOBS_MAX];
+	uint32_t n_loads;
+	const char *bytes_text;
+	uint64_t bytes, until_ps;
+	struct weft_sim_config config;
+	uint32_t ranks; /* 0: not said */
+	const char *faults[SIM_FAULT_TEXTS_MAX];
+	uint32_t n_faults;
+	const char *report;
+	bool json, dry_run;
+};
+
+/* The same as a scenario's text, which is the caller's to free; NULL: error. */
+char *sim_scenario_text(const struct sim_args *args, char *error, size_t error_bytes);
+/* As `weft play` of that text: cmd_play.c. */
+int play_text(const char *text, const struct sim_args *args);
+
 /* Options about transports; input: struct weft_sim_config. */
 extern const struct argp sim_rival_argp;
 /* What a transport's authors assume of switches. */

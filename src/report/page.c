@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char head[] =
 	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -428,7 +429,8 @@ static void put_facts(FILE *out, const struct weft_play *play,
 	put_fact(out, "time", text);
 	(void)snprintf(text, sizeof(text), "weft play %s --seeds %s%s%s", h->file, seeds,
 		strcmp(where, "sim") != 0 ? " --on " : "", strcmp(where, "sim") != 0 ? where : "");
-	put_fact(out, "command", text);
+	if (!access(h->file, F_OK)) /* weft sim plays what is in no file */
+		put_fact(out, "command", text);
 	put_fact(out, "version", "weft " WEFT_VERSION);
 	(void)fputs("</dl>\n<details><summary>The scenario: loads, engine, faults, claims"
 		    "</summary><pre tabindex=\"0\">",

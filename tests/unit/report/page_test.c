@@ -15,7 +15,7 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	size_t bytes;
 
 	REQUIRE(!weft_play_open_text(
-		&play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
+		&play, scenario, strlen(scenario), __FILE__, "", error, sizeof(error)));
 	for (options.seed = 1; options.seed <= 2; options.seed++) {
 		runs[options.seed - 1] = weft_play_run(play, &options, error, sizeof(error));
 		REQUIRE(runs[options.seed - 1]);
@@ -27,7 +27,7 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	(void)fclose(out);
 	CHECK(strstr(text, "<h1>a &lt;ring&gt;</h1>"));
 	CHECK(strstr(text, "data-name=\"seed 2\""));
-	CHECK(strstr(text, "<dd>weft play s.yaml --seeds 1-2\n"));
+	CHECK(strstr(text, "<dd>weft play " __FILE__ " --seeds 1-2\n"));
 	CHECK(strstr(text, "<dt>transport<dd>mrc") && strstr(text, "<dt>version<dd>weft "));
 	CHECK(strstr(text, "title: a &lt;ring&gt;\nstop: 1ms"));
 	CHECK(strstr(text, "class=\"failed\">failed"));
