@@ -27,7 +27,6 @@ extern "C" {
 #define WEFT_ALIGN_UP(n, to) (((n) + ((to)-1)) & ~((to)-1))
 #define WEFT_DIV_UP(n, by) (((n) + ((by)-1)) / (by))
 #define WEFT_CACHE_ALIGNED __attribute__((aligned(64)))
-#define WEFT_MUST_CHECK __attribute__((warn_unused_result))
 #define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 

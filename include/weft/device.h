@@ -51,7 +51,6 @@ struct weft_dev_qp;
 
 #define WEFT_DEV_MAX 16u       /* devices of one host */
 #define WEFT_DEV_PORT_BASE 18600u /* UDP: + process number, 0 .. 1023; greetings */
-#define WEFT_DEV_GIDS 1u       /* per device; index 0 */
 
 struct weft_dev_name {
 	char name[32];     /* "mrc0", or as the configuration says; unique on this host */
@@ -447,7 +446,6 @@ int weft_dev_paths_replace(struct weft_dev *dev, uint32_t paths, uint32_t ev, ui
 int weft_dev_paths_close(struct weft_dev *dev, uint32_t paths); /* EBUSY: QPs use it */
 /* State of path `index` of a connected QP; ENOENT past the end; ENOTCONN before. */
 int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info);
-int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to);
 /* The destination of packets with this EV to that device.  ENOENT: no such path. */
 int weft_dev_ev_address(
 	struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint8_t addr[16]);
@@ -459,9 +457,6 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes,
 	uint32_t cookie);
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max);
-/* Path state changes and everything else the engine tells: as weft_events(). */
-size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max);
-void weft_dev_counters(struct weft_dev *dev, struct weft_counters *counters);
 
 #ifdef __cplusplus
 }

@@ -252,20 +252,6 @@ int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_
 	return rc;
 }
 
-int weft_dev_path_mark(struct weft_dev_qp *qp, uint32_t ev, enum weft_path_state to)
-{
-	int rc = ENOTCONN;
-
-	if (device_is_dead(qp->dev))
-		return ENODEV;
-	pthread_mutex_lock(&qp->dev->lock);
-	if (qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM)
-		rc = weft_path_mark(qp->dev->ep, qp->pathset, ev, to, weft_clock_now(NULL)) ?
-			     ENOENT : 0;
-	pthread_mutex_unlock(&qp->dev->lock);
-	return rc;
-}
-
 /* ports: NULL for a probe; else what the peer is to know of ours. */
 static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const uint32_t *ports,
 	uint32_t cookie)
@@ -358,26 +344,4 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 	run_wake(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return 0;
-}
-
-size_t weft_dev_trace(struct weft_dev *dev, uint64_t *seq, struct weft_event events[], size_t max)
-{
-	size_t n;
-
-	if (device_is_dead(dev))
-		return 0;
-	pthread_mutex_lock(&dev->lock);
-	n = weft_events(dev->ep, seq, events, max);
-	pthread_mutex_unlock(&dev->lock);
-	return n;
-}
-
-void weft_dev_counters(struct weft_dev *dev, struct weft_counters *counters)
-{
-	*counters = (struct weft_counters){ 0 };
-	if (device_is_dead(dev))
-		return;
-	pthread_mutex_lock(&dev->lock);
-	*counters = *weft_stats(dev->ep);
-	pthread_mutex_unlock(&dev->lock);
 }

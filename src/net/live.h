@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef NET_LIVE_H
 #define NET_LIVE_H
-/* live - what live.c (the endpoint), peer.c (whom it knows) and session.c (set-up) share. */
+/* live - what live.c (the endpoint), live_peer.c (whom it knows) and session.c (set-up) share. */
 #include "local.h"
 
 #define LIVE_PEERS_MAX 1024u
