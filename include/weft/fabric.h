@@ -156,6 +156,9 @@ struct weft_hop {
 	uint16_t port, ports; /* ports: at least 1 in HASH and FIELD */
 };
 
+/* Whether a switch of so many ports can do this. */
+bool weft_hop_is_possible(const struct weft_hop *hop, uint32_t ports);
+
 /* False: full, uSID 0, a second entry for the same, or a port out of range. */
 bool weft_switch_sid_add(struct weft_switch *sw, uint16_t sid, const struct weft_hop *hop);
 /* bits: 48, 64 or 128; the longest match wins.  UN and UA are impossible. */

@@ -45,10 +45,8 @@ static uint32_t find_place(const struct weft_switch *sw, uint16_t sid)
 	return i;
 }
 
-static bool is_possible(const struct weft_switch *sw, const struct weft_hop *hop)
+bool weft_hop_is_possible(const struct weft_hop *hop, uint32_t ports)
 {
-	uint32_t ports = sw->config.ports;
-
 	switch ((enum weft_hop_kind)hop->kind) {
 	case WEFT_HOP_UN:
 		return true;
@@ -66,7 +64,7 @@ static bool is_possible(const struct weft_switch *sw, const struct weft_hop *hop
 
 bool weft_switch_sid_add(struct weft_switch *sw, uint16_t sid, const struct weft_hop *hop)
 {
-	if (!sid || sw->n_sids == sw->config.sids || !is_possible(sw, hop))
+	if (!sid || sw->n_sids == sw->config.sids || !weft_hop_is_possible(hop, sw->config.ports))
 		return false;
 	struct sid_entry *entry = &sw->sids[find_place(sw, sid)];
 
@@ -145,7 +143,8 @@ bool weft_switch_prefix_add(
 	while (length < WEFT_COUNT(lengths) && lengths[length] != bits)
 		length++;
 	if (length == WEFT_COUNT(lengths) || sw->n_prefixes == sw->config.prefixes ||
-		!is_possible(sw, hop) || hop->kind == WEFT_HOP_UN || hop->kind == WEFT_HOP_UA)
+		!weft_hop_is_possible(hop, sw->config.ports) || hop->kind == WEFT_HOP_UN ||
+		hop->kind == WEFT_HOP_UA)
 		return false;
 	cut_prefix(prefix, bits, cut);
 	struct prefix_entry *entry = &sw->prefixes[find_prefix_place(sw, cut, bits)];

@@ -21,22 +21,10 @@ _Static_assert((int)XDP_HOP_UN == WEFT_HOP_UN && (int)XDP_HOP_UA == WEFT_HOP_UA 
 
 static bool is_possible(const struct weft_xdp *xdp, const struct weft_hop *hop)
 {
-	uint32_t ports = xdp->config.ports;
+	bool is_group = hop->kind == WEFT_HOP_HASH || hop->kind == WEFT_HOP_FIELD;
 
-	switch ((enum weft_hop_kind)hop->kind) {
-	case WEFT_HOP_UN:
-		return true;
-	case WEFT_HOP_UA:
-	case WEFT_HOP_PORT:
-		return hop->port < ports;
-	case WEFT_HOP_HASH:
-	case WEFT_HOP_FIELD:
-		return hop->ports && (uint32_t)hop->port + hop->ports <= ports && hop->shift < 32 &&
-		       xdp->n_group + hop->ports <= XDP_GROUP_PLACES;
-	case WEFT_HOP_NONE:
-		break;
-	}
-	return false;
+	return weft_hop_is_possible(hop, xdp->config.ports) &&
+	       (!is_group || xdp->n_group + hop->ports <= XDP_GROUP_PLACES);
 }
 
 static void make_entry(struct weft_xdp *xdp, const struct weft_hop *hop, struct xdp_hop *entry)

@@ -142,3 +142,24 @@ TEST(table_clear__forgets_all)
 	CHECK(table_find_sid(one.sw, OWN));
 	one_close(&one);
 }
+
+TEST(weft_hop_is_possible__keeps_ports_in_range)
+{
+	static const struct {
+		struct weft_hop hop;
+		bool is_possible;
+	} rows[] = { { { .kind = WEFT_HOP_NONE }, false },
+		{ { .kind = WEFT_HOP_UN, .port = 9 }, true },
+		{ { .kind = WEFT_HOP_UA, .port = 3 }, true },
+		{ { .kind = WEFT_HOP_UA, .port = 4 }, false },
+		{ { .kind = WEFT_HOP_PORT, .port = 4 }, false },
+		{ { .kind = WEFT_HOP_HASH, .port = 1, .ports = 3 }, true },
+		{ { .kind = WEFT_HOP_HASH, .port = 1, .ports = 4 }, false },
+		{ { .kind = WEFT_HOP_HASH, .port = 1, .ports = 0 }, false },
+		{ { .kind = WEFT_HOP_FIELD, .ports = 4, .shift = 31 }, true },
+		{ { .kind = WEFT_HOP_FIELD, .ports = 4, .shift = 32 }, false },
+		{ { .kind = 77 }, false } };
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++)
+		CHECK_EQ(weft_hop_is_possible(&rows[i].hop, 4), rows[i].is_possible);
+}
