@@ -380,7 +380,8 @@ ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
 	memcpy(packet, &way->head, sizeof(way->head));
 	packet[offsetof(struct head, kind)] = DATA;
 	for (size_t at = 0, i = 0; i < (size_t)n; at += iov[i++].iov_len)
-		memcpy((uint8_t *)data.iov_base + at, iov[i].iov_base, iov[i].iov_len);
+		if (iov[i].iov_len) /* or else it may be NULL */
+			memcpy((uint8_t *)data.iov_base + at, iov[i].iov_base, iov[i].iov_len);
 	return way->qpn ? send_one(rs, way, packet, bytes) : send_by_kernel(rs, way, &data, bytes);
 }
 

@@ -57,7 +57,7 @@ TEST(dgram_receive__keeps_one_from_the_next)
 	CHECK_EQ(rrecv(b, got, 3, 0), 3); /* the rest of it is gone */
 	CHECK_EQ(rrecv(b, got, 8, MSG_DONTWAIT), -1);
 	CHECK_EQ(errno, EAGAIN);
-	CHECK_EQ(rsend(a, "", 0, 0), 0); /* one of nothing is one */
+	CHECK_EQ(rsend(a, NULL, 0, 0), 0); /* one of nothing is one */
 	REQUIRE(is_readable(b));
 	CHECK_EQ(rrecv(b, got, 8, 0), 0);
 	CHECK_EQ(rsend(a, "second", 6, 0), 6);
