@@ -12,6 +12,16 @@ static struct weft_dev_mr *windowed(struct side *s, uint32_t access)
 	return mr;
 }
 
+/* Both sides, such memory, and a window of this type; 0: none. */
+static struct weft_dev_mr *open_windowed(
+	struct side *s[2], unsigned type, struct weft_dev_mw **mw)
+{
+	pair_open(s, WEFT_DEV_EXTENDED);
+	if (type)
+		CHECK_EQ(weft_dev_mw_open(s[1]->pd, type, mw), 0);
+	return windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
+}
+
 static struct weft_dev_bind part_of(struct weft_dev_mw *mw, const struct weft_dev_mr *mr)
 {
 	return (struct weft_dev_bind){ .mw = mw, .addr = 0x10000 + PART, .len_bytes = BYTES,
@@ -68,10 +78,7 @@ TEST(weft_dev_mw__of_type_1_has_a_whole_new_key_with_each_bind)
 	struct weft_dev_mw *mw;
 	uint32_t keys[4], changes = 0;
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
-
-	CHECK_EQ(weft_dev_mw_open(s[1]->pd, 1, &mw), 0);
+	struct weft_dev_mr *mr = open_windowed(s, 1, &mw);
 	struct weft_dev_bind bind = part_of(mw, mr);
 
 	for (uint32_t i = 0; i < 4; i++) {
@@ -107,10 +114,7 @@ TEST(weft_dev_mw__of_type_2_is_taken_back_here_and_there)
 	struct side *s[2];
 	struct weft_dev_mw *mw;
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
-
-	CHECK_EQ(weft_dev_mw_open(s[1]->pd, 2, &mw), 0);
+	struct weft_dev_mr *mr = open_windowed(s, 2, &mw);
 	uint32_t key = next_key(weft_dev_mw_key(mw));
 	struct weft_dev_bind bind = part_of(mw, mr);
 
@@ -152,11 +156,9 @@ TEST(weft_dev_mw__of_type_2_serves_its_queue_pair_only)
 	struct side *s[2];
 	struct weft_dev_mw *mw;
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
+	struct weft_dev_mr *mr = open_windowed(s, 2, &mw);
 	struct weft_dev_qp *first[2] = { s[0]->qp, s[1]->qp };
 
-	CHECK_EQ(weft_dev_mw_open(s[1]->pd, 2, &mw), 0);
 	uint32_t key = next_key(weft_dev_mw_key(mw));
 	struct weft_dev_bind bind = part_of(mw, mr);
 
@@ -256,10 +258,7 @@ TEST(queue_feed__binds_in_turn)
 	struct side *s[2];
 	struct weft_dev_mw *mw;
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
-
-	CHECK_EQ(weft_dev_mw_open(s[1]->pd, 1, &mw), 0);
+	struct weft_dev_mr *mr = open_windowed(s, 1, &mw);
 	struct weft_dev_bind bind = part_of(mw, mr);
 	struct weft_dev_send silent = to_memory(s[0], WEFT_DEV_WRITE, 0);
 
@@ -297,8 +296,7 @@ TEST(weft_dev_mw_close__while_a_bind_waits)
 	struct side *s[2];
 	struct weft_dev_mw *mw[2];
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
+	struct weft_dev_mr *mr = open_windowed(s, 0, NULL);
 
 	for (unsigned i = 0; i < 2; i++)
 		CHECK_EQ(weft_dev_mw_open(s[1]->pd, i + 1, &mw[i]), 0);
@@ -346,8 +344,7 @@ TEST(weft_dev_mw__gives_the_next_key_back_with_what_has_it)
 	struct side *s[2];
 	struct weft_dev_mw *mw;
 
-	pair_open(s, WEFT_DEV_EXTENDED);
-	struct weft_dev_mr *mr = windowed(s[1], WEFT_DEV_LOCAL_WRITE | WEFT_DEV_MW_BIND);
+	struct weft_dev_mr *mr = open_windowed(s, 0, NULL);
 	uint32_t left = places_left(s[1]->dev);
 
 	for (unsigned is_window = 0; is_window < 2; is_window++) {

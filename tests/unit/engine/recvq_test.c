@@ -82,19 +82,26 @@ TEST(recvq_refuse__sender_waits_until_a_receive_is_posted)
 	pair_end(&w);
 }
 
+static void start_with(struct world *w, uint8_t retries, uint64_t give_up_ns)
+{
+	struct weft_config config;
+
+	pair_config(&config);
+	world_open(w, &config);
+	struct weft_qp_attr attr = pair_attr(w);
+
+	attr.rnr_retry = retries;
+	attr.rnr_give_up_ns = give_up_ns;
+	pair_open(w, &attr);
+	pair_join(w, &attr);
+}
+
 TEST(recvq_on_rnr__gives_up_after_the_agreed_tries)
 {
 	for (uint8_t retries = 0; retries < 4; retries++) {
 		struct world w = { .check = true };
-		struct weft_config config;
 
-		pair_config(&config);
-		world_open(&w, &config);
-		struct weft_qp_attr attr = pair_attr(&w);
-
-		attr.rnr_retry = retries;
-		pair_open(&w, &attr);
-		pair_join(&w, &attr);
+		start_with(&w, retries, 0);
 		pair_send(&w, 0, 1, 0, 100000); /* a whole flight is refused each time */
 		pair_send(&w, 0, 2, 0, 1);
 		uint64_t start_ns = w.now;
@@ -111,16 +118,8 @@ TEST(recvq_on_rnr__waits_the_agreed_time_whatever_the_tries)
 {
 	for (uint8_t retries = 0; retries < 3; retries++) {
 		struct world w = { .check = true };
-		struct weft_config config;
 
-		pair_config(&config);
-		world_open(&w, &config);
-		struct weft_qp_attr attr = pair_attr(&w);
-
-		attr.rnr_retry = retries;
-		attr.rnr_give_up_ns = 50000000;
-		pair_open(&w, &attr);
-		pair_join(&w, &attr);
+		start_with(&w, retries, 50000000);
 		for (uint64_t i = 1; i < 4; i++) { /* each has all of the time */
 			pair_send(&w, 0, i, 0, 20000);
 			world_run_until(&w, w.now + 30000000);
@@ -203,8 +202,9 @@ TEST(weft_recvq__serves_two_qps_and_tells_when_few_are_left)
 	CHECK_EQ(weft_recvq_close(w.end[1], q), WEFT_ESTATE);
 	CHECK_EQ(weft_recvq_set_limit(w.end[1], q, 4), 0);
 	for (uint64_t i = 0; i < 16; i++) {
-		struct weft_recv recv = { .id = i, .to = pair_recv_at(&w, 1, i),
-					  .len_bytes = PAIR_RECV_BYTES };
+		struct weft_recv recv = {
+			.id = i, .to = pair_recv_at(&w, 1, i), .len_bytes = PAIR_RECV_BYTES
+		};
 
 		CHECK_EQ(weft_post_receive(w.qp[1], &recv), WEFT_ESTATE);
 		CHECK_EQ(weft_recvq_post(w.end[1], q, &recv), 0);
@@ -221,8 +221,8 @@ TEST(weft_recvq__serves_two_qps_and_tells_when_few_are_left)
 		REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 		uint32_t which = done.qpn == first[1]->qpn;
 
-		CHECK(!memcmp(pair_recv_at(&w, 1, done.id),
-			      w.memory[0] + (sums[which]++ << 16), 20000));
+		CHECK(!memcmp(
+			pair_recv_at(&w, 1, done.id), w.memory[0] + (sums[which]++ << 16), 20000));
 	}
 	CHECK_EQ(sums[0], 6);
 	CHECK_EQ(weft_recvq_count(w.end[1], q), 4);
