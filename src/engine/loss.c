@@ -412,8 +412,9 @@ static void time_out(struct weft_qp *qp, uint64_t now)
 
 	if (expired)
 		qp_make_ready(qp);
-	/* What left in one burst expires in several steps: that is one timeout, not many. */
-	if ((expired || silent) && (!qp->timeouts || now - qp->timeout_ns >= limit_ns / 2)) {
+	/* What left in one burst expires in several steps: that is one timeout, not many.  Nor is
+	 * it another when what left behind the burst is as old as a doubled interval. */
+	if ((expired || silent) && (!qp->timeouts || now - qp->timeout_ns >= limit_ns / 4 * 3)) {
 		count_timeout(qp, expired, now);
 		if (qp->state != WEFT_QP_RTS)
 			return;

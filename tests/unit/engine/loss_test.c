@@ -250,6 +250,28 @@ TEST(loss__the_retry_budget_ends_a_qp_that_nobody_answers)
 	world_close(&w);
 }
 
+/* What left a moment later is older than the doubled interval before that is over. */
+TEST(time_out__a_doubled_interval_is_waited_for)
+{
+	struct world w = { .check = true, .fault = everything_loses };
+	struct weft_qp_attr attr = { .timeout_exp = 8, .linear_count = 0, .retry_count = 1 };
+	struct weft_done done = { 0 };
+	uint64_t start_ns;
+
+	setup(&w, 16);
+	CHECK_EQ(weft_qp_set_retry(w.qp[0], &attr), 0);
+	fault_permille = 1000;
+	start_ns = w.now;
+	world_write(&w, 0, 1, 0, 4096);
+	world_run_until(&w, w.now + 100000);
+	world_write(&w, 0, 2, 0, 4096);
+	CHECK_EQ(world_wait(&w, 0, 1, UINT64_C(1000000000), &done), 1);
+	CHECK_EQ(done.status, WEFT_RETRY_EXCEEDED);
+	CHECK(w.now - start_ns >= UINT64_C(262144) * (1 + 2));
+	CHECK(w.now - start_ns < UINT64_C(262144) * (1 + 2) + 300000);
+	world_close(&w);
+}
+
 /* By the clock, for programs that say how long, and not how often. */
 TEST(loss__the_time_to_give_up_is_kept)
 {
