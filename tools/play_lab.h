@@ -26,7 +26,8 @@ struct play_lab_flow {
 	_Atomic bool failed;
 };
 
-struct play_lab_host { /* what a host's process tells; written by it alone */
+struct play_lab_host { /* what a host's process tells; written by it alone, but for: */
+	_Atomic bool is_paused; /* it is to do nothing */
 	_Atomic bool has_failed;
 	_Atomic uint64_t late_ns; /* the longest that it was not run */
 	_Atomic uint64_t wrong_bytes;
@@ -77,6 +78,7 @@ struct play_lab_run {
 	struct weft_lab *lab;
 	pid_t pids[PLAY_LAB_HOSTS_MAX];
 	uint32_t *fault_ids; /* [moment]: the lab's number of what it began */
+	uint32_t *pause_ids; /* [host * planes + plane]: of what keeps a paused host from hearing */
 	uint32_t *order;     /* moments by time */
 	uint64_t row_ns, rate_bps;
 	char folder[64], name[WEFT_TOPO_NAME_BYTES];

@@ -330,6 +330,11 @@ static void run(struct node *n)
 
 	publish(n);
 	while (!atomic_load(&shared->stop)) {
+		if (atomic_load(&n->told->is_paused)) {
+			weft_clock_sleep(NAP_NS);
+			last_ns = 0;
+			continue;
+		}
 		uint64_t now = weft_clock_now(NULL), start_ns = atomic_load(&shared->start_ns);
 		bool moved = false;
 

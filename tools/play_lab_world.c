@@ -40,9 +40,6 @@ static const char *judge_fault(const struct weft_sim_fault *f)
 		return "a lab cannot make a link slower while it runs (slow)";
 	case WEFT_SIM_LINK_CORRUPT:
 		return "a lab cannot spoil packets (corrupt)";
-	case WEFT_SIM_HOST_PAUSE:
-	case WEFT_SIM_HOST_RESUME:
-		return "a lab cannot stop a host's NIC (pause)";
 	default:
 		return NULL;
 	}
@@ -53,12 +50,15 @@ const char *play_lab_judge(const struct play_lab_run *r)
 	const struct weft_topo_shape *s = weft_topo_shape(r->topo);
 	const struct weft_play_script *script = &r->script;
 	const char *wrong = NULL;
+	uint32_t moments = script->faults.n;
 
+	for (uint32_t i = 0; i < script->faults.n; i++)
+		moments += script->faults.list[i].kind == WEFT_SIM_HOST_PAUSE ? s->planes : 0;
 	if (script->config->rival.kind != WEFT_RIVAL_NONE)
 		return "other transports than mrc run in the simulator only";
 	if (s->hosts > PLAY_LAB_HOSTS_MAX)
 		return "more than 64 hosts: too many processes for a lab of one machine";
-	if (script->faults.n > WEFT_LAB_FAULTS_MAX)
+	if (moments > WEFT_LAB_FAULTS_MAX)
 		return "more than 256 moments at which something breaks";
 	for (uint32_t i = 0; i < script->n_flows && !wrong; i++) {
 		if (script->flows[i].len_bytes > FLOW_BYTES_MAX)
@@ -267,6 +267,7 @@ void play_lab_end(struct play_lab_run *r)
 	free(l->pairs);
 	free(r->order);
 	free(r->fault_ids);
+	free(r->pause_ids);
 }
 
 /* ---- faults ---- */
@@ -311,6 +312,42 @@ static bool begins(const struct weft_sim_fault *f, struct weft_lab_fault *lab)
 	}
 }
 
+/*
+ * Its process does nothing, and nothing reaches it: what came would wait for it otherwise, and a
+ * NIC that stands still has no room for it.
+ */
+static bool pause_host(struct play_lab_run *r, uint32_t host)
+{
+	uint32_t planes = weft_topo_shape(r->topo)->planes;
+
+	atomic_store(&r->l.shared->hosts[host].is_paused, true);
+	for (uint32_t link = host * planes; link < (host + 1) * planes; link++) {
+		struct weft_lab_fault fault = { .kind = WEFT_LAB_LOSS,
+			.where = link,
+			.way = WEFT_LAB_DOWN,
+			.loss_ppm = 1000000 };
+
+		if (!r->pause_ids[link] && weft_lab_fault(r->lab, &fault, &r->pause_ids[link],
+						   r->error, r->error_bytes))
+			return false;
+	}
+	return true;
+}
+
+static bool resume_host(struct play_lab_run *r, uint32_t host)
+{
+	uint32_t planes = weft_topo_shape(r->topo)->planes;
+
+	for (uint32_t link = host * planes; link < (host + 1) * planes; link++) {
+		if (r->pause_ids[link] &&
+			weft_lab_undo(r->lab, r->pause_ids[link], r->error, r->error_bytes))
+			return false;
+		r->pause_ids[link] = 0;
+	}
+	atomic_store(&r->l.shared->hosts[host].is_paused, false);
+	return true;
+}
+
 bool play_lab_strike(struct play_lab_run *r, uint32_t moment)
 {
 	static const uint8_t ends[WEFT_SIM_FAULTS] = { [WEFT_SIM_LINK_UP] = WEFT_SIM_LINK_DOWN,
@@ -333,6 +370,10 @@ bool play_lab_strike(struct play_lab_run *r, uint32_t moment)
 	}
 	if (f->kind == WEFT_SIM_NODE_UP)
 		return true; /* by itself */
+	if (f->kind == WEFT_SIM_HOST_PAUSE)
+		return pause_host(r, f->where);
+	if (f->kind == WEFT_SIM_HOST_RESUME)
+		return resume_host(r, f->where);
 	for (uint32_t i = 0; i < r->script.faults.n; i++) {
 		if (!r->fault_ids[i] || list[i].kind != ends[f->kind] || list[i].where != f->where)
 			continue;
@@ -356,11 +397,13 @@ static int by_time(const void *left, const void *right)
 
 static bool sort_faults(struct play_lab_run *r)
 {
+	const struct weft_topo_shape *s = weft_topo_shape(r->topo);
 	uint32_t n = r->script.faults.n;
 
 	r->order = calloc(n + 1, sizeof(*r->order));
 	r->fault_ids = calloc(n + 1, sizeof(*r->fault_ids));
-	if (!r->order || !r->fault_ids)
+	r->pause_ids = calloc((size_t)s->hosts * s->planes, sizeof(*r->pause_ids));
+	if (!r->order || !r->fault_ids || !r->pause_ids)
 		return play_lab_fail(r, "out of memory");
 	for (uint32_t i = 0; i < n; i++)
 		r->order[i] = i;

@@ -34,6 +34,25 @@ assert lab["claims"]["queue_down <= 200KB"]["measured"] == "not measured in a la
 assert sim["claims"]["end <= 100 ideal"]["measured"] == "only in lab"
 PY
 grep -q '</html>' "$folder/page.html"
+# A host that stands still for 0.3 ms of the scenario: its flows take as long, and are done.
+cat >"$folder/pause.yaml" <<'YAML'
+fabric: {planes: 2, hosts: 4, radix: 4, port: 100Gb/s, hop: 600ns}
+load:
+  - flows: {from: h0, to: h3, bytes: 100KB, name: other}
+  - flows: {from: h1, to: h2, bytes: 100KB, name: out}
+  - flows: {from: h2, to: h1, bytes: 100KB, name: in}
+faults:
+  - pause h1 at 1us for 300us
+stop: 20ms
+expect:
+  - completed == 3
+  - failed == 0
+  - out.fct_min >= 290us
+  - in.fct_min >= 290us
+YAML
+for world in sim lab; do
+	"$weft" play "$folder/pause.yaml" -q --on $world
+done
 "$weft" sim --compare "$folder/sim" "$folder/lab" | grep -q '^completed '
 if "$weft" sim --compare "$folder/sim" 2>"$folder/why" || ! grep -q 'two files' "$folder/why"; then
 	echo "half a comparison"

@@ -22,8 +22,6 @@ TEST(play_lab_run__refuses_what_no_lab_can_do)
 			"s.yaml: a lab cannot make a link slower while it runs (slow)" },
 		{ FABRIC "load: [ring]\nfaults: [corrupt h0.p0 percent 1 at 1us]\n",
 			"s.yaml: a lab cannot spoil packets (corrupt)" },
-		{ FABRIC "load: [ring]\nfaults: [pause h0 at 1us]\n",
-			"s.yaml: a lab cannot stop a host's NIC (pause)" },
 		{ FABRIC "load:\n  - ring: {bytes: 65MiB}\n",
 			"s.yaml: a message of more than 64 MiB" },
 		{ "fabric: {hosts: 65, radix: 32}\nstop: 1ms\nload: [incast:2]\n",
