@@ -43,6 +43,14 @@ static void write_line(struct weft_dev *dev)
 		(unsigned long long)dev->datagrams_too_long, (unsigned long long)dev->copies,
 		(unsigned long long)dev->copies_refused,
 		(unsigned long long)dev->members_refused);
+	/* What was dropped before the engine saw it: strangers' packets, and malformed ones. */
+	const struct weft_port_stats *port = &weft_live_port(dev->live)->stats;
+
+	for (unsigned i = 0; i < WEFT_DROP_COUNT; i++) {
+		if (port->drops[i])
+			fprintf(file, ", \"port_drop_%s\": %llu", weft_drop_name((enum weft_drop)i),
+				(unsigned long long)port->drops[i]);
+	}
 	for (unsigned i = 0; i < GREET_REASONS; i++)
 		fprintf(file, ", \"greetings_%s\": %llu", reasons[i],
 			(unsigned long long)dev->greetings_refused[i]);

@@ -10,8 +10,12 @@ TEST(stats_forget__appends_a_line_of_counters)
 	REQUIRE(fd >= 0);
 	close(fd);
 	setenv("WEFT_STATS", path, 1);
-	for (unsigned i = 0; i < 2; i++)
-		side_close(side_open());
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *side = side_open();
+
+		weft_live_port(side->dev->live)->stats.drops[WEFT_DROP_BAD_ICRC] = 17;
+		side_close(side);
+	}
 	unsetenv("WEFT_STATS");
 	FILE *file = fopen(path, "r");
 
@@ -19,6 +23,8 @@ TEST(stats_forget__appends_a_line_of_counters)
 	while (fgets(line, sizeof(line), file)) {
 		lines++;
 		CHECK(strstr(line, "\"pid\": ") && strstr(line, "\"tx_data_pkts\": 0"));
+		CHECK(strstr(line, "\"port_drop_bad_icrc\": 17"));
+		CHECK(!strstr(line, "port_drop_oversized"));
 		CHECK(strstr(line, "}\n"));
 	}
 	fclose(file);
