@@ -260,14 +260,16 @@ static void put_steps(FILE *out, const struct weft_play_result *r)
 			continue;
 		if (!jobs++) {
 			(void)fputs("<h2>Steps, us</h2><div class=\"wide\" "
-				    "tabindex=\"0\"><table><tr><th>job<th class=\"n\">steps",
+				    "tabindex=\"0\"><table><tr><th>job<th class=\"n\">steps"
+				    "<th class=\"n\">over",
 				out);
 			put_rank_heads(out);
 			(void)fputs("</tr>\n", out);
 		}
 		(void)fputs("<tr><td>", out);
 		put_text(out, group->name);
-		(void)fprintf(out, "<td class=\"n\">%" PRIu32, group->n_steps);
+		(void)fprintf(out, "<td class=\"n\">%" PRIu32 "<td class=\"n\">%" PRIu32,
+			group->n_steps, group->n_steps_over);
 		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
 			put_us(out, weft_play_step_quantile(group, ranks[i].num, ranks[i].den));
 		(void)fputs("</tr>\n", out);
@@ -361,18 +363,17 @@ static void put_nothing(FILE *out, const struct weft_play_result *r)
 	}
 }
 
-static bool put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
+static void put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
 	const char *where)
 {
-	unsigned drawn = 0;
-
 	(void)fprintf(out, "<section class=\"run\" data-name=\"seed %" PRIu64 "\">\n", r->seed);
 	put_tiles(out, r);
 	put_claims(out, play, r, where);
 	(void)fputs("<h2>How it went</h2><div class=\"grid\">\n", out);
 	for (const struct weft_report_kind *k = weft_report_kinds; k->word; k++) {
 		(void)fputs("<div class=\"card\">", out); /* hidden if it stays empty */
-		drawn += !has_nothing(k->word, r) && weft_report_picture(out, k->word, r, false);
+		if (!has_nothing(k->word, r))
+			(void)weft_report_picture(out, k->word, r, false);
 		(void)fputs("</div>\n", out);
 	}
 	(void)fputs("</div>\n", out);
@@ -391,7 +392,6 @@ static bool put_run(FILE *out, const struct weft_play *play, const struct weft_p
 			"<p class=\"dim\">digest %016" PRIx64 ", %.2f us simulated, %" PRIu64
 			" packet-hops</p></section>\n",
 			r->totals.digest, (double)r->totals.now_ps / 1e6, r->totals.packet_hops);
-	return drawn;
 }
 
 static void put_fact(FILE *out, const char *what, const char *text)
@@ -443,7 +443,6 @@ bool weft_report_page(FILE *out, const struct weft_play *play,
 	struct weft_play_result *const results[], unsigned n, const char *where)
 {
 	const struct weft_play_head *h = weft_play_head(play);
-	bool good = n > 0;
 
 	(void)fputs(head, out);
 	(void)fputs(picture_style, out);
@@ -456,10 +455,12 @@ bool weft_report_page(FILE *out, const struct weft_play *play,
 	(void)fputs("</p>\n", out);
 	if (n)
 		put_facts(out, play, results, n, where);
-	(void)fputs("<nav aria-label=\"seeds\"></nav>\n", out);
+	(void)fputs("<nav aria-label=\"seeds\"></nav>\n"
+		    "<noscript><style>section.run{display:block}</style></noscript>\n",
+		out);
 	for (unsigned i = 0; i < n; i++)
-		good = put_run(out, play, results[i], where) && good;
+		put_run(out, play, results[i], where);
 	(void)fputs(script, out);
 	(void)fputs("</main></body></html>\n", out);
-	return good;
+	return n && !ferror(out);
 }

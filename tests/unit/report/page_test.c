@@ -34,6 +34,15 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	CHECK(strstr(text, "class=\"passed\">passed"));
 	CHECK(!strstr(text, "src=") && !strstr(text, "href=") && !strstr(text, "url("));
 	CHECK(strstr(text, "</body></html>\n"));
+	CHECK(strstr(text, "<noscript><style>section.run{display:block}")); /* in a mail, say */
+	free(text);
+	/* A run of which nothing can be drawn has a page all the same. */
+	runs[0]->rows = 0;
+	out = open_memstream(&text, &bytes);
+	REQUIRE(out);
+	CHECK(weft_report_page(out, play, runs, 1, "sim"));
+	(void)fclose(out);
+	CHECK(strstr(text, "</body></html>\n"));
 	free(text);
 	for (unsigned i = 0; i < 2; i++)
 		weft_play_result_free(runs[i]);
