@@ -151,10 +151,12 @@ struct weft_dev_sge;
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
 	uint32_t access, struct weft_dev_mr **mr);
 int weft_dev_mr_close(struct weft_dev_mr *mr); /* EBUSY: a window is bound to it */
+/* Another memory, domain or access by the same key; works that name it fail.  Errors of both. */
+int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
+	uint64_t len_bytes, uint64_t iova, uint32_t access);
 /* Where an SGE leads.  NULL: no such key in the domain, out of bounds, or access missing. */
 void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
-bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr); /* windows are, to it */
 
 /*
  * Memory windows: keys to a part of a registration, with rights of their own, given by a work

@@ -181,17 +181,33 @@ uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr)
 	return mr->key;
 }
 
-bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr)
+int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
+	uint64_t len_bytes, uint64_t iova, uint32_t access)
 {
 	struct weft_dev *dev = mr->pd->dev;
+	uint32_t key = mr->key;
+	int rc = device_is_dead(dev) ? ENODEV : check(addr, len_bytes, access);
 
-	if (device_is_dead(dev))
-		return false;
+	if (!rc && (pd->dev != dev || iova + (len_bytes - 1) < iova))
+		rc = EINVAL;
+	if (rc)
+		return rc;
 	pthread_mutex_lock(&dev->lock);
-	bool is = mw_uses(mr);
-
+	rc = mw_uses(mr) ? EBUSY : 0;
+	if (!rc) {
+		reclaim_memory(mr);
+		mr->pd->users--;
+		*mr = (struct weft_dev_mr){ .pd = pd, .base = addr, .iova = iova,
+			.len_bytes = len_bytes, .access = access, .key = key };
+		pd->users++;
+		/* The slot that a key names is tried first, and is free now: the same key. */
+		(void)weft_region_drop(dev->ep, key);
+		WEFT_ASSERT(!weft_region_add(dev->ep, iova, addr, len_bytes, pd->number,
+			mr_rights(access), key, &mr->key));
+		WEFT_ASSERT(mr->key == key);
+	}
 	pthread_mutex_unlock(&dev->lock);
-	return is;
+	return rc;
 }
 
 uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access)

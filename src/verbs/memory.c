@@ -98,33 +98,37 @@ struct ibv_mr *ibv_reg_mr_iova(
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
 
-/*
- * The new registration is made before the old one goes, so where it cannot be made the old one
- * stands.  Its keys are new, as verbs allow: packets that name the old ones come too late.
- */
+/* Keys stay: programs have told them to others.  Where it cannot be changed the old one stands. */
 int ibv_rereg_mr(
 	struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	struct mr *mr = (struct mr *)ibv, old = *mr, *now;
+	struct mr *mr = (struct mr *)ibv;
 	bool moves = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
+	unsigned rights = flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access;
+	struct ibv_pd *to = flags & IBV_REREG_MR_CHANGE_PD ? pd : ibv->pd;
+	uint64_t iova = moves ? (uintptr_t)addr : mr->iova;
 
-	errno = mr->dm || !flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || (moves && !addr)
-			? EINVAL
-			: 0;
+	errno = EINVAL;
+	if (mr->dm || !flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !to || (moves && !addr))
+		return IBV_REREG_MR_ERR_INPUT;
+	if (rights & IBV_ACCESS_ZERO_BASED)
+		iova = 0;
+	rights &= ~(unsigned)(HARMLESS | IBV_ACCESS_ZERO_BASED);
+	errno = rights & ~(unsigned)ACCESS
+			? EOPNOTSUPP
+			: weft_dev_mr_move(mr->dev, ((struct pd *)to)->dev,
+				  moves ? addr : ibv->addr, moves ? length : ibv->length, iova,
+				  rights);
 	if (errno)
 		return IBV_REREG_MR_ERR_INPUT;
-	errno = EBUSY;
-	if (weft_dev_mr_is_bound(mr->dev)) /* windows lead to where it is */
-		return IBV_REREG_MR_ERR_INPUT;
-	now = (struct mr *)ibv_reg_mr_iova2(flags & IBV_REREG_MR_CHANGE_PD ? pd : ibv->pd,
-		moves ? addr : ibv->addr, moves ? length : ibv->length,
-		moves ? (uintptr_t)addr : mr->iova,
-		flags & IBV_REREG_MR_CHANGE_ACCESS ? (unsigned)access : mr->access);
-	if (!now)
-		return IBV_REREG_MR_ERR_INPUT;
-	*mr = *now;
-	*now = old;
-	return ibv_dereg_mr(&now->ibv) ? IBV_REREG_MR_ERR_CMD : 0;
+	mr->iova = iova;
+	mr->access = rights;
+	ibv->pd = to;
+	if (moves) {
+		ibv->addr = addr;
+		ibv->length = length;
+	}
+	return 0;
 }
 
 int ibv_dereg_mr(struct ibv_mr *ibv)

@@ -44,6 +44,42 @@ TEST(weft_dev_mr_open__draws_other_keys_each_time)
 	side_close(s);
 }
 
+/* The key has been told to others: it leads elsewhere now, and to whom it is open to. */
+TEST(weft_dev_mr_move__keeps_the_key)
+{
+	struct side *s = side_open();
+	struct weft_dev_pd *other;
+	struct weft_dev_mr *mr, *more[8];
+
+	CHECK_EQ(weft_dev_pd_open(s->dev, &other), 0);
+	CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 100, 5000, WEFT_DEV_REMOTE_READ, &mr), 0);
+	for (unsigned i = 0; i < 8; i++) /* others, that might get its slot */
+		CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 8, 0, 0, &more[i]), 0);
+	uint32_t key = weft_dev_mr_key(mr);
+	struct weft_dev_sge old = { 5000, 100, key }, now = { 7000, 50, key };
+
+	for (unsigned i = 0; i < 20; i++) {
+		CHECK_EQ(weft_dev_mr_move(mr, i % 2 ? s->pd : other, s->memory + 200, 50, 7000,
+				 WEFT_DEV_LOCAL_WRITE),
+			0);
+		CHECK_EQ(weft_dev_mr_key(mr), key);
+		CHECK(mr_memory(i % 2 ? s->pd : other, &now, WEFT_DEV_LOCAL_WRITE) ==
+			s->memory + 200);
+		CHECK(!mr_memory(i % 2 ? other : s->pd, &now, 0));
+		CHECK(!mr_memory(s->pd, &old, 0) && !mr_memory(other, &old, 0));
+	}
+	/* What cannot be is refused, and the old one stands. */
+	CHECK_EQ(weft_dev_mr_move(mr, s->pd, s->memory, 0, 0, 0), EINVAL);
+	CHECK_EQ(weft_dev_mr_move(mr, s->pd, s->memory, 64, UINT64_MAX - 8, 0), EINVAL);
+	CHECK_EQ(weft_dev_mr_move(mr, s->pd, (void *)16, 64, 0, 0), EFAULT);
+	CHECK(mr_memory(s->pd, &now, 0) == s->memory + 200);
+	CHECK_EQ(weft_dev_pd_close(other), 0); /* it is in the first one again */
+	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	for (unsigned i = 0; i < 8; i++)
+		CHECK_EQ(weft_dev_mr_close(more[i]), 0);
+	side_close(s);
+}
+
 TEST(mr_memory__keeps_bounds_domains_and_access)
 {
 	struct side *s = side_open();

@@ -169,10 +169,18 @@ int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len, uint64_t 
 	return opened((void **)mr, 1);
 }
 
-bool weft_dev_mr_is_bound(const struct weft_dev_mr *mr)
+int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr, uint64_t len,
+	uint64_t iova, uint32_t access)
 {
-	(void)mr;
-	return fake.is_bound;
+	(void)mr, (void)pd, (void)addr, (void)len;
+	int error = fake.is_bound ? EBUSY : fake.error;
+
+	fake.error = 0;
+	if (!error) {
+		fake.mr_access = access;
+		fake.mr_iova = iova;
+	}
+	return error;
 }
 
 struct weft_dev_mw {
