@@ -256,6 +256,13 @@ void link_settle(struct rsock *rs)
 	}
 }
 
+/* Who has accepted may read before he is joined, and owes the room that this made. */
+void link_joined(struct rsock *rs)
+{
+	rs->state = JOINED;
+	link_settle(rs);
+}
+
 /* ---- what comes ---- */
 
 static void take_note(struct rsock *rs, uint32_t imm)

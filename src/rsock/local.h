@@ -194,6 +194,7 @@ void link_drain(struct rsock *rs);
 int link_send(struct rsock *rs, const void *data, uint32_t bytes); /* 0: no room; else how many */
 void link_note(struct rsock *rs, enum weft_rsock_note type, uint32_t number);
 void link_settle(struct rsock *rs); /* tells the peer what it should know */
+void link_joined(struct rsock *rs); /* from now on it may send */
 void link_break(struct rsock *rs, int error);
 int link_write(struct rsock *rs, const void *data, uint32_t bytes, uint64_t address, uint32_t rkey);
 void link_take(struct rsock *rs, void *to, uint32_t bytes, uint32_t skip);

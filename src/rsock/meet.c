@@ -168,7 +168,7 @@ static void answered(struct rsock *rs, const struct rdma_cm_event *event)
 	struct hello hello = { 0 };
 
 	if (rs->state == JOINING) {
-		rs->state = JOINED;
+		link_joined(rs);
 		return;
 	}
 	if (rs->state != CONNECTING)
@@ -176,7 +176,7 @@ static void answered(struct rsock *rs, const struct rdma_cm_event *event)
 	if (event->param.conn.private_data_len >= sizeof(hello))
 		memcpy(&hello, event->param.conn.private_data, sizeof(hello));
 	if (link_meet(rs, &hello))
-		rs->state = JOINED;
+		link_joined(rs);
 	else
 		link_break(rs, EPROTO);
 }

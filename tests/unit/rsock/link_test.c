@@ -31,3 +31,30 @@ TEST(link_drain__breaks_at_a_note_that_makes_no_sense)
 	table_put(rs);
 	end(&p);
 }
+
+/* All that the ring takes is read before the last word of connecting is there: room is owed. */
+TEST(link_joined__tells_the_room_that_was_made_before)
+{
+	static uint8_t bytes[20000];
+	struct pair p = meet_with(5000);
+	struct rsock *rs = table_get(p.server);
+
+	while (rs->state != JOINED) {
+		pthread_mutex_lock(&rs->lock);
+		wait_progress(rs);
+		rs->cm_is_due = true;
+		pthread_mutex_unlock(&rs->lock);
+	}
+	rs->state = JOINING;
+	ssize_t n = rsend(p.client, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	CHECK(n > 0 && n < (ssize_t)sizeof(bytes));
+	CHECK_EQ(rrecv(p.server, bytes, (size_t)n, MSG_WAITALL), n);
+	CHECK_EQ(rsend(p.client, bytes, 1, MSG_DONTWAIT), -1);
+	pthread_mutex_lock(&rs->lock);
+	link_joined(rs);
+	pthread_mutex_unlock(&rs->lock);
+	CHECK_EQ(rsend(p.client, bytes, 1, 0), 1);
+	table_put(rs);
+	end(&p);
+}
