@@ -10,6 +10,7 @@
  */
 #include "local.h"
 
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -138,11 +139,15 @@ static void *run(void *arg)
 
 int watcher_start(struct station *station)
 {
+	sigset_t all, old;
 	int rc = 0;
 
 	pthread_mutex_lock(&station->lock);
 	if (!station->is_watched) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
 		rc = pthread_create(&station->watcher, NULL, run, station);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		station->is_watched = !rc;
 	}
 	pthread_mutex_unlock(&station->lock);

@@ -14,6 +14,7 @@
 
 #include <endian.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -123,6 +124,7 @@ static bool start(void)
 	static bool is_known;
 	pthread_attr_t attr;
 	pthread_t thread;
+	sigset_t all, old;
 
 	if (epoll_fd >= 0)
 		return true;
@@ -134,7 +136,10 @@ static bool start(void)
 	is_known = true;
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
 	bool ok = !pthread_create(&thread, &attr, wait_for_all, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
 	if (ok)
 		return true;

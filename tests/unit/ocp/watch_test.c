@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake.h"
 
+#include <signal.h>
+
 struct scene {
 	struct mrc_context *context;
 	struct mrc_cq *cq, *events;
@@ -138,5 +140,30 @@ TEST(watcher_forget__takes_the_word_of_a_qp_back)
 	CHECK_EQ(fake_rtr(s.qp), 0);
 	watcher_stop(s.context->station);
 	CHECK_EQ(state(&s, 1), MRC_CTL_EV_GOOD);
+	scene_close(&s);
+}
+
+TEST(watcher_start__leaves_signals_to_the_program)
+{
+	struct mrc_ctl_ev_event event[4];
+	struct scene s;
+	sigset_t usr2;
+	int told = 0;
+
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	scene_open(&s);
+	fake_dev.state[1] = WEFT_PATH_ASSUMED_BAD;
+	atomic_store(&s.context->station->must_end, false);
+	REQUIRE(!watcher_start(s.context->station));
+	for (int i = 0; i < 20000 && !told; i++) { /* until it runs: the C library starts it deaf */
+		usleep(1000);
+		told = mrc_ctl_poll_ev_event(s.events, 4, event);
+	}
+	CHECK_EQ(told, 1);
+	REQUIRE(!pthread_sigmask(SIG_BLOCK, &usr2, NULL));
+	REQUIRE(!kill(getpid(), SIGUSR2)); /* ends us where another thread takes it */
+	CHECK_EQ(sigtimedwait(&usr2, NULL, &(struct timespec){ .tv_sec = 20 }), SIGUSR2);
+	REQUIRE(!pthread_sigmask(SIG_UNBLOCK, &usr2, NULL));
 	scene_close(&s);
 }

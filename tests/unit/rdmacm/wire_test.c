@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
 
+#include <signal.h>
 #include <weft/net.h>
 
 /* A TCP connection to where a listener listens. */
@@ -140,4 +141,21 @@ TEST(wire_forget__of_an_id_that_goes_before_it_is_told)
 	rdma_ack_cm_event(want(q.server, RDMA_CM_EVENT_DISCONNECTED));
 	rdma_ack_cm_event(want(q.client, RDMA_CM_EVENT_DISCONNECTED));
 	end(&q);
+}
+
+/* Programs block a signal and read it from a descriptor: tgtd does. */
+TEST(wire_watch__leaves_signals_to_the_program)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true); /* the thread runs */
+	sigset_t usr2;
+
+	sigemptyset(&usr2);
+	sigaddset(&usr2, SIGUSR2);
+	REQUIRE(!pthread_sigmask(SIG_BLOCK, &usr2, NULL));
+	REQUIRE(!kill(getpid(), SIGUSR2)); /* ends us where another thread takes it */
+	CHECK_EQ(sigtimedwait(&usr2, NULL, &(struct timespec){ .tv_sec = 20 }), SIGUSR2);
+	REQUIRE(!pthread_sigmask(SIG_UNBLOCK, &usr2, NULL));
+	CHECK(!rdma_reject(p.passive, NULL, 0));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_REJECTED));
+	end(&p);
 }
