@@ -48,11 +48,13 @@ static const char head[] =
 	"background:var(--card);color:var(--ink);cursor:pointer;margin-right:6px}\n"
 	"nav button.on{background:var(--ink);color:var(--bg)}section.run{display:none}\n"
 	"section.run.on{display:block}\n"
+	"h2.seed{display:none}\n"
 	"#tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--bg);padding:4px "
 	"9px;border-radius:6px;font-size:13px;display:none;white-space:pre}\n"
 	"@media print{:root{--bg:#fff;--card:#fff;--ink:#000;--dim:#444;--line:#ccc;--ok:#22845a;"
 	"--bad:#c22f40}body{font-size:11px}main{max-width:none;padding:0}nav{display:none}\n"
 	"section.run{display:block;break-before:page}section.run:first-of-type{break-before:auto}"
+	"h2.seed{display:block;font-size:15px;margin:0 0 8px}"
 	"\n.card,tr,.tile{break-inside:avoid}h2{break-after:avoid}svg,table{min-width:0}\n"
 	".card,.wide,pre{overflow:visible}pre{white-space:pre-wrap}.grid{display:block}\n"
 	"*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}\n"
@@ -366,7 +368,11 @@ static void put_nothing(FILE *out, const struct weft_play_result *r)
 static void put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
 	const char *where)
 {
-	(void)fprintf(out, "<section class=\"run\" data-name=\"seed %" PRIu64 "\">\n", r->seed);
+	/* On a screen buttons say which seed it is; on paper and without scripts this does. */
+	(void)fprintf(out,
+		"<section class=\"run\" data-name=\"seed %" PRIu64 "\">\n"
+		"<h2 class=\"seed\">seed %" PRIu64 "</h2>\n",
+		r->seed, r->seed);
 	put_tiles(out, r);
 	put_claims(out, play, r, where);
 	(void)fputs("<h2>How it went</h2><div class=\"grid\">\n", out);
@@ -456,7 +462,7 @@ bool weft_report_page(FILE *out, const struct weft_play *play,
 	if (n)
 		put_facts(out, play, results, n, where);
 	(void)fputs("<nav aria-label=\"seeds\"></nav>\n"
-		    "<noscript><style>section.run{display:block}</style></noscript>\n",
+		    "<noscript><style>section.run,h2.seed{display:block}</style></noscript>\n",
 		out);
 	for (unsigned i = 0; i < n; i++)
 		put_run(out, play, results[i], where);

@@ -34,7 +34,11 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	CHECK(strstr(text, "class=\"passed\">passed"));
 	CHECK(!strstr(text, "src=") && !strstr(text, "href=") && !strstr(text, "url("));
 	CHECK(strstr(text, "</body></html>\n"));
-	CHECK(strstr(text, "<noscript><style>section.run{display:block}")); /* in a mail, say */
+	/* In a mail, say, and on paper: every run, and which seed it is of. */
+	CHECK(strstr(text, "<noscript><style>section.run,h2.seed{display:block}"));
+	CHECK(strstr(text, "<h2 class=\"seed\">seed 1</h2>"));
+	CHECK(strstr(text, "<h2 class=\"seed\">seed 2</h2>"));
+	CHECK(strstr(strstr(text, "@media print"), "h2.seed{display:block"));
 	free(text);
 	/* A run of which nothing can be drawn has a page all the same. */
 	runs[0]->rows = 0;
