@@ -18,14 +18,7 @@
 #include <sys/resource.h>
 #include <weft/net.h>
 
-enum {
-	OPTION_SWITCH = 256,
-	OPTION_MARK,
-	OPTION_DRY,
-	OPTION_REPLY,
-	OPTION_RANKS,
-	OPTION_REPORT
-};
+enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, OPTION_RANKS, OPTION_REPORT };
 
 /* clang-format off */
 static const struct argp_option options[] = {
@@ -64,11 +57,13 @@ static uint32_t read_count(struct argp_state *state, const char *name, const cha
 	return (uint32_t)value;
 }
 
-static enum weft_discipline read_switch(struct argp_state *state, const char *text)
+static void read_switch(struct argp_state *state, const char *text, struct weft_sim_config *config)
 {
 	if (strcmp(text, "trim") && strcmp(text, "drop"))
 		argp_error(state, "switch: \"%s\", wanted is trim or drop", text);
-	return strcmp(text, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
+	config->says_discipline = true;
+	config->discipline =
+		strcmp(text, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -113,10 +108,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->config.reply_paths = read_count(state, "reply-paths", arg);
 		return 0;
 	case OPTION_SWITCH:
-		a->config.discipline = read_switch(state, arg);
+		read_switch(state, arg, &a->config);
 		return 0;
 	case OPTION_MARK:
-		a->config.unmarked_last_hop = true;
+		a->config.says_marks = true;
+		a->config.marks = WEFT_MARKS_CORE;
 		return 0;
 	case OPTION_DRY:
 		a->dry_run = true;

@@ -96,6 +96,38 @@ static void put_override(const struct play_lab_run *r, FILE *out, uint32_t index
 		fprintf(out, "cabled: false}\n");
 }
 
+static void put_depth(FILE *out, const char *name, const struct weft_topo_depth *depth)
+{
+	if (depth->bytes)
+		fprintf(out, ", %s: %" PRIu32 "B", name, depth->bytes);
+	else if (depth->bdp_permille)
+		fprintf(out, ", %s: %.3fBDP", name, depth->bdp_permille / 1e3);
+}
+
+/* Slower links with longer round trips: a BDP is as many bytes as it was, and so are depths. */
+static void put_switch(const struct play_lab_run *r, FILE *out)
+{
+	static const char *const full[] = { [WEFT_DISCIPLINE_TRIM] = "trim",
+		[WEFT_DISCIPLINE_DROP_TAIL] = "drop",
+		[WEFT_DISCIPLINE_LOSSLESS] = "pause" };
+	const struct weft_topo_depths *d = &weft_topo_shape(r->topo)->depths;
+	enum weft_discipline discipline = weft_sim_discipline(r->script.config);
+	bool is_core = weft_sim_marks(r->script.config) == WEFT_MARKS_CORE;
+
+	fprintf(out, "switch: {full: %s, marks: %s", full[discipline], is_core ? "core" : "all");
+	put_depth(out, "ecn_min", &d->ecn_min);
+	put_depth(out, "ecn_max", &d->ecn_max);
+	if (discipline == WEFT_DISCIPLINE_TRIM) {
+		put_depth(out, "trim", &d->trim);
+		put_depth(out, "trim_last_hop", &d->trim_last_hop);
+		if (d->trim_size_bytes)
+			fprintf(out, ", trim_size: %" PRIu16 "B", d->trim_size_bytes);
+	}
+	if (d->queue_bytes)
+		fprintf(out, ", queue: %" PRIu32 "B", d->queue_bytes);
+	fprintf(out, "}\n");
+}
+
 bool play_lab_write_fabric(struct play_lab_run *r, const char *path)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(r->topo);
@@ -109,11 +141,10 @@ bool play_lab_write_fabric(struct play_lab_run *r, const char *path)
 		"# Written by weft play: %s, %.0f times slower.\n"
 		"name: play\nplanes: %" PRIu32 "\nt0s: %" PRIu32 "\nt1s: %" PRIu32
 		"\nparallel_links: %" PRIu32 "\nhosts: %" PRIu32 "\nhosts_per_t0: %" PRIu32
-		"\nmtu: %" PRIu32 "\nbase_rtt: %.0fns\nswitch: {full: %s, marks: %s}\n",
+		"\nmtu: %" PRIu32 "\nbase_rtt: %.0fns\n",
 		weft_play_head(r->play)->file, slower, s->planes, s->t0s, s->t1s, s->parallel,
-		s->hosts, s->hosts_per_t0, s->mtu_bytes, s->base_rtt_ns * slower,
-		r->script.config->discipline == WEFT_DISCIPLINE_TRIM ? "trim" : "drop",
-		r->script.config->unmarked_last_hop ? "core" : "all");
+		s->hosts, s->hosts_per_t0, s->mtu_bytes, s->base_rtt_ns * slower);
+	put_switch(r, out);
 	put_link(out, "host_links: {", s->host_bps, s->host_delay_ns, slower);
 	put_link(out, "core_links: {", s->core_bps, s->core_delay_ns, slower);
 	for (uint32_t i = 0; i < s->links; i++)

@@ -42,8 +42,6 @@ int play_text(const char *text, const struct sim_args *args);
 
 /* Options about transports; input: struct weft_sim_config. */
 extern const struct argp sim_rival_argp;
-/* What a transport's authors assume of switches. */
-enum weft_discipline sim_discipline_of(enum weft_rival_kind kind);
 
 /* What one job of a load took; name is the load's. */
 struct sim_job {

@@ -2,8 +2,7 @@
 /*
  * sim_rival - `weft sim --transport ...`: whose transport hosts have, and how it is set.
  *
- * What each paper assumes of switches comes with its name: NDP and spraying trim, RoCE drops, or
- * pauses with --pfc.  --switch after --transport says otherwise.
+ * RoCE's switches drop, or pause with --pfc; --switch says otherwise (weft_sim_discipline()).
  */
 #include "sim.h"
 
@@ -89,7 +88,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				"transport: \"%s\", wanted is mrc, roce, roce-sr, stripe, spray or "
 				"ndp",
 				arg);
-		config->discipline = sim_discipline_of(config->rival.kind);
 		return 0;
 	case OPTION_QPS:
 		config->rival.qps = read_count(state, "qps", arg);
@@ -98,6 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->rival.dcqcn = true;
 		return 0;
 	case OPTION_PFC:
+		config->says_discipline = true;
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
 		return 0;
 	case OPTION_WINDOW:
@@ -117,11 +116,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-}
-
-enum weft_discipline sim_discipline_of(enum weft_rival_kind kind)
-{
-	return weft_rival_is_roce(kind) ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 }
 
 const struct argp sim_rival_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };

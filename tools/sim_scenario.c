@@ -81,13 +81,14 @@ static void put_engine(FILE *out, const struct weft_sim_config *config)
 		fprintf(out, ", window: %" PRIu32, r->window_pkts);
 	if (r->dcqcn)
 		fprintf(out, ", dcqcn: true");
-	if (config->discipline == WEFT_DISCIPLINE_LOSSLESS)
+	if (config->says_discipline && config->discipline == WEFT_DISCIPLINE_LOSSLESS)
 		fprintf(out, ", pfc: true");
-	else
+	else if (config->says_discipline)
 		fprintf(out, ", full: %s",
 			config->discipline == WEFT_DISCIPLINE_TRIM ? "trim" : "drop");
-	if (config->unmarked_last_hop)
-		fprintf(out, ", last_hop_marks: false");
+	if (config->says_marks)
+		fprintf(out, ", last_hop_marks: %s",
+			config->marks == WEFT_MARKS_CORE ? "false" : "true");
 	put_time(out, "rto", r->rto_ps, 0);
 	put_time(out, "bgp_detect", config->bgp_detect_ps, usual.bgp_detect_ps);
 	put_time(out, "bgp_converge", config->bgp_converge_ps, usual.bgp_converge_ps);
@@ -103,8 +104,8 @@ static void put_loads(FILE *out, const struct sim_args *a)
 	for (uint32_t i = 0; i < a->n_loads; i++) {
 		bool adds = a->bytes_text && !strstr(a->loads[i], "bytes=");
 
-		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i],
-			adds ? ",bytes=" : "", adds ? a->bytes_text : "");
+		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i], adds ? ",bytes=" : "",
+			adds ? a->bytes_text : "");
 		fprintf(out, "  - ");
 		put_quoted(out, word);
 		fputc('\n', out);

@@ -44,12 +44,19 @@ int weft_rack_open(struct weft_rack **rack, const struct weft_rack_config *confi
 	size_t error_bytes);
 void weft_rack_close(struct weft_rack *rack); /* NULL is fine */
 
+/* What all switches of a run do, where a run may overrule the fabric file. */
+struct weft_rack_manner {
+	enum weft_discipline discipline; /* with data that does not fit */
+	enum weft_topo_marks marks;      /* CORE: ports to hosts mark nothing */
+	uint64_t rate_bps;               /* as in the configuration */
+};
+struct weft_rack_manner weft_rack_manner(const struct weft_topo *topo); /* as the file says */
 /*
- * The thresholds of a switch's port, out of the fabric file; is_last_hop: to a host.  rate_bps as
- * in the configuration.  False: the file asks for what no switch can do.
+ * The thresholds of a switch's port, out of the fabric file, as far as they go with that manner;
+ * is_last_hop: to a host.  False: the file asks for what no switch can do.
  */
-bool weft_rack_profile(const struct weft_topo *topo, bool is_last_hop, uint64_t rate_bps,
-	struct weft_port_profile *profile);
+bool weft_rack_profile(const struct weft_topo *topo, const struct weft_rack_manner *manner,
+	bool is_last_hop, struct weft_port_profile *profile);
 
 /*
  * When a host's line is free; may be past.  A live caller leaves frames in the host's ring until

@@ -41,18 +41,27 @@ struct weft_sim_config {
 	uint32_t threads;                   /* 1 .. WEFT_SIM_THREADS_MAX; of each rank */
 	const struct weft_sim_ranks *ranks; /* lent as well; NULL: this process does it all */
 	uint64_t seed;
-	uint32_t paths;                  /* EVs per pair, all planes together: 1 .. 512 */
-	uint32_t reply_paths;            /* the same for the way back; SACKs and no data go there */
+	uint32_t paths;       /* EVs per pair, all planes together: 1 .. 512 */
+	uint32_t reply_paths; /* the same for the way back; SACKs and no data go there */
+	/* What holds instead of the fabric file's `switch`: its `full`, its `marks`. */
+	bool says_discipline, says_marks;
 	enum weft_discipline discipline; /* LOSSLESS: for rivals that honour pauses */
-	bool unmarked_last_hop;          /* no ECN on ports to hosts, as the MRC paper has it */
+	enum weft_topo_marks marks;      /* CORE: no ECN on ports to hosts, as in the MRC paper */
 	const struct weft_cc_ops *cc;
 	struct weft_rival_settings rival; /* .kind: whose transport hosts have; NONE: the engine */
 	uint64_t bgp_detect_ps, bgp_converge_ps; /* rivals: docs/baselines.md */
 	const struct weft_sim_edge *edges;       /* lent to _estimate and _open; flows name them */
 	uint32_t n_edges;
 };
-/* One thread, seed 1, 128 paths of which 16 serve for the way back, trimming, NSCC. */
+/* One thread, seed 1, 128 paths of which 16 serve for the way back, switches as filed, NSCC. */
 void weft_sim_config_default(struct weft_sim_config *config);
+/*
+ * What its switches do: as it says, or as its fabric file does.  RoCE cannot use what is left of a
+ * trimmed packet: where the file says trim, or nothing, and the configuration nothing, its switches
+ * drop.
+ */
+enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config);
+enum weft_topo_marks weft_sim_marks(const struct weft_sim_config *config);
 
 /*
  * ---- ranks: one run by several processes ----

@@ -46,52 +46,56 @@ static enum weft_discipline discipline_of(enum weft_topo_full full)
 	return WEFT_DISCIPLINE_TRIM;
 }
 
-static void fill(struct weft_port_profile *profile, const struct weft_topo_shape *s,
-	bool is_last_hop, uint32_t plane_bdp_bytes, uint32_t link_bdp_bytes)
+struct weft_rack_manner weft_rack_manner(const struct weft_topo *topo)
 {
-	const struct weft_topo_depths *depths = &s->depths;
-	const struct weft_topo_depth *trim = is_last_hop ? &depths->trim_last_hop : &depths->trim;
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
 
-	weft_port_profile_fill(
-		profile, discipline_of(s->full), is_last_hop, plane_bdp_bytes, link_bdp_bytes);
-	/* Control may queue up to three; fabric takes more than we gave it where that was tiny. */
-	uint32_t share_bytes = profile->drop_bytes[WEFT_QUEUE_CONTROL] / 3;
+	return (struct weft_rack_manner){ .discipline = discipline_of(s->full), .marks = s->marks };
+}
+
+static void fill(struct weft_port_profile *profile, const struct weft_topo_depths *depths,
+	const struct weft_rack_manner *manner, bool is_last_hop, uint32_t share_bytes)
+{
+	const struct weft_topo_depth *trim = is_last_hop ? &depths->trim_last_hop : &depths->trim;
 
 	if (is_said(&depths->ecn_max)) {
 		profile->ecn_min_bytes = depth_bytes(&depths->ecn_min, share_bytes);
 		profile->ecn_max_bytes = depth_bytes(&depths->ecn_max, share_bytes);
 	}
-	if (is_last_hop && s->marks == WEFT_MARKS_CORE)
+	if (is_last_hop && manner->marks == WEFT_MARKS_CORE)
 		profile->ecn_min_bytes = profile->ecn_max_bytes = 0;
-	if (is_said(trim))
+	if (is_said(trim) && manner->discipline == WEFT_DISCIPLINE_TRIM)
 		profile->trim_bytes = depth_bytes(trim, share_bytes);
 	if (depths->trim_size_bytes)
 		profile->trim_to_bytes = depths->trim_size_bytes;
-	if (depths->queue_bytes && s->full != WEFT_FULL_PAUSE)
+	if (depths->queue_bytes && manner->discipline != WEFT_DISCIPLINE_LOSSLESS)
 		profile->drop_bytes[WEFT_QUEUE_DATA] =
 			WEFT_MAX(depths->queue_bytes, profile->trim_bytes);
 }
 
-bool weft_rack_profile(const struct weft_topo *topo, bool is_last_hop, uint64_t rate_bps,
-	struct weft_port_profile *profile)
+bool weft_rack_profile(const struct weft_topo *topo, const struct weft_rack_manner *manner,
+	bool is_last_hop, struct weft_port_profile *profile)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(topo);
 	uint64_t bps = is_last_hop ? s->host_bps : s->core_bps;
 	uint32_t delay_ns = is_last_hop ? s->host_delay_ns : s->core_delay_ns;
 
-	if (rate_bps)
-		bps = rate_bps;
-	fill(profile, s, is_last_hop, bdp_bytes(bps, s->base_rtt_ns),
-		bdp_bytes(bps, UINT64_C(2) * delay_ns));
+	if (manner->rate_bps)
+		bps = manner->rate_bps;
+	weft_port_profile_fill(profile, manner->discipline, is_last_hop,
+		bdp_bytes(bps, s->base_rtt_ns), bdp_bytes(bps, UINT64_C(2) * delay_ns));
+	/* Control may queue up to three; fabric takes more than we gave it where that was tiny. */
+	fill(profile, &s->depths, manner, is_last_hop, profile->drop_bytes[WEFT_QUEUE_CONTROL] / 3);
 	return weft_port_profile_is_possible(profile);
 }
 
 bool profiles_fill(struct weft_rack *rack)
 {
 	const struct weft_topo *topo = rack->config.topo;
-	uint64_t rate_bps = rack->config.rate_bps;
+	struct weft_rack_manner manner = weft_rack_manner(topo);
 
-	rack->is_lossless = rack->shape.full == WEFT_FULL_PAUSE;
-	return weft_rack_profile(topo, false, rate_bps, &rack->profiles[PROFILE_CORE]) &&
-	       weft_rack_profile(topo, true, rate_bps, &rack->profiles[PROFILE_HOST]);
+	manner.rate_bps = rack->config.rate_bps;
+	rack->is_lossless = manner.discipline == WEFT_DISCIPLINE_LOSSLESS;
+	return weft_rack_profile(topo, &manner, false, &rack->profiles[PROFILE_CORE]) &&
+	       weft_rack_profile(topo, &manner, true, &rack->profiles[PROFILE_HOST]);
 }

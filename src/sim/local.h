@@ -433,11 +433,8 @@ void plan_switch(const struct weft_sim_config *config, uint32_t node, struct wef
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
 size_t plan_block(const struct weft_sim_config *config, uint32_t host,
 	const struct host_ends *ends); /* bytes of its endpoint */
-/* DCQCN's marks: 5 KB to 200 KB and up to 1 % at 40 Gb/s, as a line that goes on to 100 %. */
-uint32_t plan_red_min(const struct weft_topo_shape *shape);
-uint32_t plan_red_max(const struct weft_topo_shape *shape);
-uint32_t plan_link_bdp(const struct weft_topo_shape *shape); /* of the longest link, and back */
-uint64_t plan_bdp(const struct weft_topo_shape *shape);     /* of one plane, bytes */
+/* Of ports between switches and of ports to hosts.  False: no switch can have them. */
+bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2]);
 uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */
 struct share { /* who owns what: hosts, and the same T0s and T1s of all planes */
 	uint32_t host_first, host_end, t0_first, t0_end, t1_first, t1_end;

@@ -97,8 +97,8 @@ static void own_nodes(struct lane *lane)
 {
 	const struct weft_sim *sim = lane->sim;
 	uint32_t first = ranks_own(sim->config.ranks) * sim->n_lanes;
-	struct share own = plan_share(&sim->shape, first + lane->index,
-		ranks_n(sim->config.ranks) * sim->n_lanes);
+	struct share own = plan_share(
+		&sim->shape, first + lane->index, ranks_n(sim->config.ranks) * sim->n_lanes);
 
 	lane->host_first = own.host_first;
 	lane->host_end = own.host_end;
@@ -116,8 +116,7 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	struct weft_frame *frames = take(sim, plan->packets, sizeof(*frames));
 
 	lane->visits = take(sim, sim->shape.nodes, sizeof(*lane->visits));
-	if (!bits || !lists || !frames || !lane->visits ||
-		!take_mail(sim, lane, CLOCK_WINDOW) ||
+	if (!bits || !lists || !frames || !lane->visits || !take_mail(sim, lane, CLOCK_WINDOW) ||
 		!take_mail(sim, lane, CLOCK_STEP) || !take_batch(sim, &lane->mail, plan) ||
 		!take_batch(sim, &lane->ahead, plan))
 		return false;
@@ -324,7 +323,7 @@ static void open_end(struct weft_sim *sim, uint32_t end)
 		.cc_config = { .rate_bps = sim->shape.host_bps * sim->shape.planes,
 			.mtu_bytes = weft_nominal_bytes(plan_payload(&sim->shape)),
 			.base_rtt_ns = sim->shape.base_rtt_ns,
-			.trimming = sim->config.discipline == WEFT_DISCIPLINE_TRIM } };
+			.trimming = weft_sim_discipline(&sim->config) == WEFT_DISCIPLINE_TRIM } };
 	struct weft_qp *qp;
 	struct weft_qp_info info;
 
@@ -397,7 +396,7 @@ static void connect_end(struct weft_sim *sim, uint32_t end)
 		.mpr_tx_psns = config.window_psns,
 		.wimm_rx = conn->told ? conn->depth : 1,
 		.wimm_tx = conn->told ? conn->depth : 1,
-		.trim_nack_rx = sim->config.discipline == WEFT_DISCIPLINE_TRIM,
+		.trim_nack_rx = weft_sim_discipline(&sim->config) == WEFT_DISCIPLINE_TRIM,
 		.timeout_exp = 8,
 		.linear_count = 7,
 		.retry_count = 25 };
@@ -443,22 +442,6 @@ static void place_hosts(struct weft_sim *sim)
 		sim->block_of[host] = at;
 		at += plan_block(&sim->config, host, &sim->wiring.of_host[host]);
 	}
-}
-
-static void fill_profiles(struct weft_sim *sim)
-{
-	uint64_t bdp = WEFT_MIN(plan_bdp(&sim->shape), (uint64_t)UINT32_MAX);
-
-	for (unsigned i = 0; i < 2; i++)
-		weft_port_profile_fill(
-			&sim->profiles[i], sim->config.discipline, i == 1, (uint32_t)bdp,
-			plan_link_bdp(&sim->shape));
-	for (unsigned i = 0; i < 2 && sim->config.rival.dcqcn; i++) {
-		sim->profiles[i].ecn_min_bytes = plan_red_min(&sim->shape);
-		sim->profiles[i].ecn_max_bytes = plan_red_max(&sim->shape);
-	}
-	if (sim->config.unmarked_last_hop)
-		sim->profiles[1].ecn_min_bytes = sim->profiles[1].ecn_max_bytes = 0;
 }
 
 static bool take_all(struct weft_sim *sim, const struct plan *plan, uint32_t n_actions)
@@ -511,8 +494,8 @@ static bool lay_out(struct weft_sim *sim, const struct plan *plan,
 	if (config->n_edges)
 		memcpy(sim->edges, config->edges, config->n_edges * sizeof(*config->edges));
 	sim->config.edges = sim->edges;
-	sim->is_lossless = config->discipline == WEFT_DISCIPLINE_LOSSLESS;
-	fill_profiles(sim);
+	sim->is_lossless = weft_sim_discipline(config) == WEFT_DISCIPLINE_LOSSLESS;
+	WEFT_ASSERT(plan_profiles(config, sim->profiles)); /* judged when it was planned */
 	lay_cables(sim);
 	if (!fault_expand(sim, faults, n_faults, error, error_bytes) ||
 		(sim->guests && !routes_make(sim, error, error_bytes)))
@@ -558,8 +541,7 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	uint32_t n_faults, char *error, size_t error_bytes)
 {
 	struct weft_sim *sim = NULL;
-	bool is_good =
-		prepare(&sim, config, flows, n, faults, n_faults, error, error_bytes);
+	bool is_good = prepare(&sim, config, flows, n, faults, n_faults, error, error_bytes);
 
 	if (!ranks_agree(config->ranks, is_good, error, error_bytes)) {
 		weft_sim_close(sim);

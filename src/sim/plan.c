@@ -11,6 +11,8 @@
  */
 #include "local.h"
 
+#include <weft/rack.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -32,31 +34,19 @@ uint64_t line_ps(uint64_t bps, uint32_t frame_bytes)
 	return (frame_bytes + WEFT_FRAME_GAP_BYTES) * ((UINT64_C(8000000000000) << 16) / bps) >> 16;
 }
 
-uint64_t plan_bdp(const struct weft_topo_shape *shape)
-{
-	return shape->core_bps / 8 * shape->base_rtt_ns / 1000000000u;
-}
-
-uint32_t plan_red_min(const struct weft_topo_shape *shape)
+/* DCQCN's marks: 5 KB to 200 KB and up to 1 % at 40 Gb/s, as a line that goes on to 100 %. */
+static uint32_t red_min(const struct weft_topo_shape *shape)
 {
 	uint64_t bytes = shape->core_bps / 8000000; /* 5 KB at 40 Gb/s */
 
 	return (uint32_t)WEFT_MIN(bytes, UINT64_C(1000000));
 }
 
-uint32_t plan_red_max(const struct weft_topo_shape *shape)
+static uint32_t red_max(const struct weft_topo_shape *shape)
 {
-	uint64_t bytes = plan_red_min(shape) * UINT64_C(3901); /* 1 + 100 x 195 KB / 5 KB */
+	uint64_t bytes = red_min(shape) * UINT64_C(3901); /* 1 + 100 x 195 KB / 5 KB */
 
 	return (uint32_t)WEFT_MIN(bytes, (uint64_t)UINT32_MAX / 2);
-}
-
-uint32_t plan_link_bdp(const struct weft_topo_shape *shape)
-{
-	uint64_t host = shape->host_bps / 8 * shape->host_delay_ns;
-	uint64_t core = shape->core_bps / 8 * shape->core_delay_ns;
-
-	return (uint32_t)(2 * WEFT_MAX(host, core) / 1000000000u);
 }
 
 uint32_t plan_payload(const struct weft_topo_shape *shape)
@@ -129,6 +119,26 @@ void plan_host(const struct weft_sim_config *config, uint32_t host, const struct
 	if (ends->told)
 		out->rq_depth = out->wimm_max = depth;
 	out->reverse_probe_ns *= 1 + only / 16;
+}
+
+/* Where the file is silent about marks, DCQCN has those of its paper. */
+bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2])
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	const struct weft_topo_depth *said = &s->depths.ecn_max;
+	struct weft_rack_manner manner = { .discipline = weft_sim_discipline(config),
+		.marks = weft_sim_marks(config) };
+	bool is_good = true;
+
+	for (unsigned i = 0; i < 2; i++) {
+		is_good &= weft_rack_profile(config->topo, &manner, i == 1, &profiles[i]);
+		if (!config->rival.dcqcn || !profiles[i].ecn_max_bytes || said->bytes ||
+			said->bdp_permille)
+			continue;
+		profiles[i].ecn_min_bytes = red_min(s);
+		profiles[i].ecn_max_bytes = red_max(s);
+	}
+	return is_good;
 }
 
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
@@ -217,8 +227,7 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 	plan->rings[CLOCK_STEP] =
 		(uint32_t)(spread.longest_ps / (plan->window_ps * plan->windows)) + 3;
 	plan->n_lines = 2 * spread.kinds + 2;
-	uint64_t a_port =
-		plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
+	uint64_t a_port = plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
 	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
 
 	plan->ports_max = WEFT_MAX(ports, s->planes);
@@ -228,7 +237,7 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 			" allowed are %u",
 			s->name, (unsigned)(a_port * plan->ports_max), 1u << MAIL_NUMBER_BITS);
 	plan->mail_frames = (uint32_t)(a_port * plan->ports_max);
-	if (config->discipline == WEFT_DISCIPLINE_LOSSLESS)
+	if (weft_sim_discipline(config) == WEFT_DISCIPLINE_LOSSLESS)
 		plan->mail_frames *= 2; /* a pause for each frame */
 	return true;
 }
@@ -248,8 +257,8 @@ static bool judge_rival(const struct weft_sim_config *c, char *error, size_t err
 	if (weft_rival_size(&config))
 		return true;
 	if (r->dcqcn)
-		return plan_fail(error, error_bytes, "transport: %s has no DCQCN",
-			weft_rival_name(r->kind));
+		return plan_fail(
+			error, error_bytes, "transport: %s has no DCQCN", weft_rival_name(r->kind));
 	return plan_fail(error, error_bytes, "window: %u packets are too many for %s",
 		(unsigned)r->window_pkts, weft_rival_name(r->kind));
 }
@@ -257,6 +266,7 @@ static bool judge_rival(const struct weft_sim_config *c, char *error, size_t err
 static bool judge(const struct weft_sim_config *c, char *error, size_t error_bytes)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(c->topo);
+	struct weft_port_profile profiles[2];
 
 	if (c->threads < 1 || c->threads > WEFT_SIM_THREADS_MAX)
 		return plan_fail(error, error_bytes, "threads: %u, allowed is 1 to %u",
@@ -272,14 +282,17 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 		return plan_fail(error, error_bytes,
 			"reply paths: %u, allowed is %u (planes) to %u (paths)",
 			(unsigned)c->reply_paths, (unsigned)s->planes, (unsigned)c->paths);
-	if (c->discipline == WEFT_DISCIPLINE_LOSSLESS && !c->rival.kind)
+	if (weft_sim_discipline(c) == WEFT_DISCIPLINE_LOSSLESS && !c->rival.kind)
 		return plan_fail(error, error_bytes,
-			"discipline: lossless is for rivals: MRC's hosts do not honour pauses");
+			"%s: switches that pause are for rivals: MRC's hosts do not honour pauses",
+			s->name);
+	if (!plan_profiles(c, profiles))
+		return plan_fail(
+			error, error_bytes, "%s: thresholds that no switch can have", s->name);
 	return !c->rival.kind || judge_rival(c, error, error_bytes);
 }
 
-size_t plan_block(
-	const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
+size_t plan_block(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
 {
 	struct weft_config endpoint;
 	struct weft_rival_config rival;
@@ -307,9 +320,28 @@ static void plan_endpoints(
 		if (host < own.host_first || host >= own.host_end)
 			continue;
 		in_flight[1] += endpoint.inflight_pkts;
-		plan->memory.endpoints +=
-			plan_block(config, host, &plan->wiring.of_host[host]);
+		plan->memory.endpoints += plan_block(config, host, &plan->wiring.of_host[host]);
 	}
+}
+
+/* Of one way of one link: what waits for it, and what is on it. */
+static uint64_t port_bytes(const struct weft_sim_config *config)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+	bool is_lossless = weft_sim_discipline(config) == WEFT_DISCIPLINE_LOSSLESS;
+	uint64_t host = s->host_bps / 8 * s->host_delay_ns;
+	uint64_t core = s->core_bps / 8 * s->core_delay_ns;
+	uint64_t waiting = 120000;
+	struct weft_port_profile profiles[2];
+
+	(void)plan_profiles(config, profiles);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t control = profiles[i].drop_bytes[WEFT_QUEUE_CONTROL];
+		uint64_t data = is_lossless ? control : profiles[i].drop_bytes[WEFT_QUEUE_DATA];
+
+		waiting = WEFT_MAX(waiting, control + data);
+	}
+	return waiting + 2 * WEFT_MAX(host, core) / 1000000000u;
 }
 
 static uint64_t switch_bytes(const struct weft_sim_config *config, uint32_t node)
@@ -318,8 +350,7 @@ static uint64_t switch_bytes(const struct weft_sim_config *config, uint32_t node
 	struct weft_frame_pool pool;
 	struct weft_switch_config c;
 
-	for (unsigned i = 0; i < 2; i++)
-		weft_port_profile_fill(&profiles[i], config->discipline, i == 1, 0, 0);
+	(void)plan_profiles(config, profiles);
 	plan_switch(config, node, &pool, profiles, &c);
 	return weft_switch_size(&c);
 }
@@ -334,21 +365,20 @@ static void plan_memory(const struct weft_sim_config *config, uint32_t n,
 	/* Beyond what may be in flight come repeats, answers and probes. */
 	uint64_t packets = 4 * in_flight[0] + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
 
-	if (config->rival.kind) {
-		/* No window bounds what RoCE has under way: queues and cables do. */
-		uint64_t port_bytes = 6 * WEFT_MAX(plan_bdp(s), UINT64_C(20000)) + plan_link_bdp(s);
-
-		packets += (2 * ports + (uint64_t)s->hosts * s->planes) * port_bytes / ACK_BYTES;
-	}
+	/* No window bounds what RoCE has under way: queues and cables do. */
+	if (config->rival.kind)
+		packets += (2 * ports + (uint64_t)s->hosts * s->planes) * port_bytes(config) /
+			   ACK_BYTES;
 	plan->packets = (uint32_t)WEFT_MIN(packets, UINT64_C(0xfffff000));
 	/* Of each box one may not be full; a pause is a frame without a packet. */
 	uint64_t frames = (uint64_t)plan->packets *
-			  (config->discipline == WEFT_DISCIPLINE_LOSSLESS ? 2 : 1);
+			  (weft_sim_discipline(config) == WEFT_DISCIPLINE_LOSSLESS ? 2 : 1);
 	uint64_t boxes = (uint64_t)s->nodes * plan_lanes(config) *
 			 (plan->rings[CLOCK_WINDOW] + plan->rings[CLOCK_STEP]);
 
-	plan->mail_chunks = (uint32_t)WEFT_MIN(frames / CHUNK_FRAMES + boxes +
-			2 * SLAB_BATCH * (uint64_t)plan_lanes(config) + SLAB_BATCH,
+	plan->mail_chunks = (uint32_t)WEFT_MIN(
+		frames / CHUNK_FRAMES + boxes + 2 * SLAB_BATCH * (uint64_t)plan_lanes(config) +
+			SLAB_BATCH,
 		UINT64_C(0x1ffff000));
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
@@ -414,8 +444,8 @@ struct share plan_share(const struct weft_topo_shape *s, uint32_t index, uint32_
 
 struct share plan_rank(const struct weft_sim_config *config)
 {
-	return plan_share(weft_topo_shape(config->topo), ranks_own(config->ranks),
-		ranks_n(config->ranks));
+	return plan_share(
+		weft_topo_shape(config->topo), ranks_own(config->ranks), ranks_n(config->ranks));
 }
 
 uint32_t plan_lanes(const struct weft_sim_config *config)
@@ -430,10 +460,25 @@ void weft_sim_config_default(struct weft_sim_config *config)
 		.seed = 1,
 		.paths = 128,
 		.reply_paths = 16,
-		.discipline = WEFT_DISCIPLINE_TRIM,
 		.cc = &weft_cc_nscc,
 		.bgp_detect_ps = UINT64_C(1000000000000),
 		.bgp_converge_ps = UINT64_C(1000000000000) };
+}
+
+enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
+{
+	enum weft_discipline filed = weft_rack_manner(config->topo).discipline;
+
+	if (config->says_discipline)
+		return config->discipline;
+	return filed == WEFT_DISCIPLINE_TRIM && weft_rival_is_roce(config->rival.kind)
+		       ? WEFT_DISCIPLINE_DROP_TAIL
+		       : filed;
+}
+
+enum weft_topo_marks weft_sim_marks(const struct weft_sim_config *config)
+{
+	return config->says_marks ? config->marks : weft_rack_manner(config->topo).marks;
 }
 
 static double left_bytes(const struct weft_sim_memory *m)

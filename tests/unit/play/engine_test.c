@@ -9,8 +9,8 @@ TEST(engine_read__changes_what_is_said)
 
 	CHECK_EQ(play->config.paths, 8);
 	CHECK_EQ(play->config.reply_paths, 8);
-	CHECK_EQ(play->config.discipline, WEFT_DISCIPLINE_DROP_TAIL);
-	CHECK(play->config.unmarked_last_hop);
+	CHECK_EQ(weft_sim_discipline(&play->config), WEFT_DISCIPLINE_DROP_TAIL);
+	CHECK_EQ(weft_sim_marks(&play->config), WEFT_MARKS_CORE);
 	CHECK_STR(play->config.cc->name, "fixed");
 	CHECK_EQ(play->config.rival.kind, WEFT_RIVAL_NONE);
 	weft_play_close(play);
@@ -24,7 +24,8 @@ TEST(engine_read__leaves_the_rest)
 	weft_sim_config_default(&usual);
 	CHECK_EQ(play->config.paths, usual.paths);
 	CHECK_EQ(play->config.reply_paths, usual.reply_paths);
-	CHECK_EQ(play->config.unmarked_last_hop, usual.unmarked_last_hop);
+	CHECK(!play->config.says_marks);
+	CHECK(!play->config.says_discipline);
 	weft_play_close(play);
 }
 
@@ -57,7 +58,7 @@ TEST(engine_read__brings_the_switches_of_a_transport)
 		struct weft_play *play = stage_open(text);
 		struct weft_play_result *r = stage_run(play, 1);
 
-		CHECK_EQ(play->config.discipline, rows[i].discipline);
+		CHECK_EQ(weft_sim_discipline(&play->config), rows[i].discipline);
 		CHECK_EQ(r->totals.flows_done, 16);
 		CHECK(strstr(rows[i].engine, r->transport));
 		weft_play_result_free(r);

@@ -91,7 +91,8 @@ TEST(fill_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
 	for (unsigned unmarked = 0; unmarked < 2; unmarked++) {
 		struct small s = small_make(SMALL_ONE);
 
-		s.config.unmarked_last_hop = unmarked;
+		s.config.says_marks = true;
+		s.config.marks = unmarked ? WEFT_MARKS_CORE : WEFT_MARKS_ALL;
 		CHECK(weft_sim_incast(s.topo, 12, 300000, 1, s.flows));
 		s.n = 12;
 		small_run(&s);
@@ -101,4 +102,64 @@ TEST(fill_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
 		small_close(&s);
 	}
 	CHECK(marks[1] < marks[0]); /* other links mark, too */
+}
+
+/* One plane of 400 Gb/s: a BDP is 50 bytes a nanosecond of base_rtt. */
+#define ONE_WITH(sw) SMALL_ONE "base_rtt: 10us\nswitch: {" sw "}\n"
+
+TEST(weft_sim_open__has_the_switches_of_the_file)
+{
+	struct small s = small_make(ONE_WITH("ecn_min: 0.1BDP, ecn_max: 0.5BDP, trim: 2BDP, "
+					     "trim_last_hop: 3BDP, trim_size: 256B, queue: 4MB, "
+					     "marks: core"));
+
+	small_open(&s);
+	CHECK_EQ(s.sim->profiles[0].ecn_min_bytes, 50000);
+	CHECK_EQ(s.sim->profiles[0].ecn_max_bytes, 250000);
+	CHECK_EQ(s.sim->profiles[0].trim_bytes, 1000000);
+	CHECK_EQ(s.sim->profiles[0].trim_to_bytes, 256);
+	CHECK_EQ(s.sim->profiles[0].drop_bytes[WEFT_QUEUE_DATA], 4000000);
+	CHECK_EQ(s.sim->profiles[1].trim_bytes, 1500000);
+	CHECK_EQ(s.sim->profiles[1].ecn_max_bytes, 0);
+	small_close(&s);
+}
+
+TEST(weft_sim_open__drops_where_the_file_says_drop)
+{
+	for (unsigned says = 0; says < 2; says++) {
+		struct small s = small_make(ONE_WITH("full: drop, queue: 100KB"));
+
+		s.config.says_discipline = says;
+		s.config.discipline = WEFT_DISCIPLINE_TRIM;
+		CHECK(weft_sim_incast(s.topo, 12, 300000, 1, s.flows));
+		s.n = 12;
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 12);
+		CHECK_EQ(s.totals.trimmed != 0, says);
+		small_close(&s);
+	}
+}
+
+/* The same file with rivals: RoCE keeps the queue, DCQCN the marks, and a trim is no longer one. */
+TEST(weft_sim_open__gives_rivals_what_the_file_says)
+{
+	struct small s =
+		small_make(ONE_WITH("ecn_min: 0.1BDP, ecn_max: 0.5BDP, trim: 2BDP, queue: 4MB"));
+
+	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.rival.dcqcn = true;
+	small_open(&s);
+	CHECK_EQ(s.sim->profiles[0].ecn_max_bytes, 250000);
+	CHECK_EQ(s.sim->profiles[0].trim_bytes, 0);
+	CHECK_EQ(s.sim->profiles[0].drop_bytes[WEFT_QUEUE_DATA], 4000000);
+	small_close(&s);
+
+	s = small_make(ONE_WITH("full: pause"));
+	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.rival.dcqcn = true;
+	small_open(&s);
+	CHECK(s.sim->is_lossless);
+	CHECK(s.sim->profiles[0].xoff_bytes);
+	CHECK_EQ(s.sim->profiles[0].ecn_min_bytes, 50000); /* of DCQCN's paper */
+	small_close(&s);
 }

@@ -58,7 +58,8 @@ TEST(plan_make__says_what_is_wrong)
 		{ 1, 16, 17, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"reply paths: 17, allowed is 4 (planes) to 16 (paths)" },
 		{ 1, 16, 16, WEFT_DISCIPLINE_LOSSLESS, { .src = 0, .dst = 1, .len_bytes = 1 },
-			"discipline: lossless is for rivals: MRC's hosts do not honour pauses" },
+			"four: switches that pause are for rivals: "
+			"MRC's hosts do not honour pauses" },
 		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 16, .len_bytes = 1 },
 			"flow 0: from 0 to 16, wanted are two different hosts below 16" },
 		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 3, .dst = 3, .len_bytes = 1 },
@@ -73,6 +74,7 @@ TEST(plan_make__says_what_is_wrong)
 		s.config.threads = rows[i].threads;
 		s.config.paths = rows[i].paths;
 		s.config.reply_paths = rows[i].reply_paths;
+		s.config.says_discipline = true;
 		s.config.discipline = rows[i].discipline;
 		CHECK_EQ(weft_sim_open(&s.sim, &s.config, &rows[i].flow, 1, NULL, 0, s.error,
 				 sizeof(s.error)),
@@ -157,8 +159,8 @@ TEST(plan_share__cuts_ranks_into_lanes)
 				struct share own = plan_share(&shape, rank, ranks);
 				struct share first =
 					plan_share(&shape, rank * lanes, ranks * lanes);
-				struct share last = plan_share(
-					&shape, (rank + 1) * lanes - 1, ranks * lanes);
+				struct share last =
+					plan_share(&shape, (rank + 1) * lanes - 1, ranks * lanes);
 
 				CHECK_EQ(first.host_first, own.host_first);
 				CHECK_EQ(first.t1_first, own.t1_first);

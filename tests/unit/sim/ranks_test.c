@@ -14,10 +14,9 @@ static struct small permutation(void)
 /* Eight T0s, and fewer T1s than ranks may be; one of these loses power. */
 static struct small eight(void)
 {
-	struct small s = small_make(
-		"name: eight\nplanes: 2\nt0s: 8\nt1s: 4\nhosts: 16\n"
-		"host_links: {speed: 100Gb/s, delay: 100ns}\n"
-		"core_links: {speed: 100Gb/s, delay: 500ns}\n");
+	struct small s = small_make("name: eight\nplanes: 2\nt0s: 8\nt1s: 4\nhosts: 16\n"
+				    "host_links: {speed: 100Gb/s, delay: 100ns}\n"
+				    "core_links: {speed: 100Gb/s, delay: 500ns}\n");
 
 	small_permute(&s, 200000);
 	s.faults[s.n_faults++] = (struct weft_sim_fault){ UINT64_C(4000000), WEFT_SIM_NODE_DOWN,
@@ -93,6 +92,7 @@ static struct small roce(void)
 
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
 	s.config.rival.qps = 2;
+	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	s.config.bgp_detect_ps = s.config.bgp_converge_ps = UINT64_C(20000000);
 	s.flows[3].dst = s.flows[5].dst == 3 ? 1 : s.flows[5].dst;
@@ -107,6 +107,7 @@ static struct small lossless(void)
 	struct small s = small_make(SMALL_ONE);
 
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	for (uint32_t i = 1; i < 16; i++)
 		s.flows[s.n++] = (struct weft_sim_flow){ .src = i, .dst = 0, .len_bytes = 200000 };

@@ -13,11 +13,11 @@ struct planned {
 	char error[512];
 };
 
-static void plan(struct planned *p)
+static void plan_text(struct planned *p, const char *text)
 {
 	*p = (struct planned){ 0 };
 	REQUIRE(!weft_play_open_text(
-		&p->play, scenario, strlen(scenario), "s.yaml", "", p->error, sizeof(p->error)));
+		&p->play, text, strlen(text), "s.yaml", "", p->error, sizeof(p->error)));
 	REQUIRE(weft_play_script_open(&p->run.script, p->play, 1, p->error, sizeof(p->error)));
 	p->run.play = p->play;
 	p->run.topo = weft_play_topo(p->play);
@@ -25,6 +25,11 @@ static void plan(struct planned *p)
 	p->run.l.slower = 1000;
 	p->run.error = p->error;
 	p->run.error_bytes = sizeof(p->error);
+}
+
+static void plan(struct planned *p)
+{
+	plan_text(p, scenario);
 }
 
 static void done(struct planned *p)
@@ -53,6 +58,33 @@ TEST(play_lab_write_fabric__slows_rates_and_delays_down_alike)
 	CHECK_EQ(is->links, was->links);
 	CHECK_EQ(is->full, WEFT_FULL_DROP);
 	CHECK_EQ(is->marks, WEFT_MARKS_CORE);
+	weft_topo_close(topo);
+	leave_folder();
+	done(&p);
+}
+
+TEST(play_lab_write_fabric__keeps_what_the_file_says_of_switches)
+{
+	struct weft_topo *topo;
+	struct planned p;
+
+	plan_text(&p, "fabric:\n  name: said\n  planes: 2\n  t0s: 2\n  t1s: 2\n  hosts: 4\n"
+		      "  switch: {ecn_min: 0.125BDP, ecn_max: 0.5BDP, trim: 150KB, "
+		      "trim_last_hop: 2BDP, trim_size: 256B, queue: 3MB}\n"
+		      "stop: 1ms\nload: [ring]\n");
+	REQUIRE(play_lab_write_fabric(&p.run, in_folder("fabric.yaml")));
+	if (weft_topo_open(&topo, in_folder("fabric.yaml"), p.error, sizeof(p.error)))
+		fprintf(stderr, "%s\n", p.error);
+	const struct weft_topo_depths *is = &weft_topo_shape(topo)->depths;
+
+	CHECK_EQ(weft_topo_shape(topo)->full, WEFT_FULL_TRIM);
+	CHECK_EQ(weft_topo_shape(topo)->marks, WEFT_MARKS_ALL);
+	CHECK_EQ(is->ecn_min.bdp_permille, 125);
+	CHECK_EQ(is->ecn_max.bdp_permille, 500);
+	CHECK_EQ(is->trim.bytes, 150000);
+	CHECK_EQ(is->trim_last_hop.bdp_permille, 2000);
+	CHECK_EQ(is->trim_size_bytes, 256);
+	CHECK_EQ(is->queue_bytes, 3000000);
 	weft_topo_close(topo);
 	leave_folder();
 	done(&p);

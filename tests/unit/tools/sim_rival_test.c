@@ -27,13 +27,14 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK_EQ(c.rival.kind, WEFT_RIVAL_ROCE);
 	CHECK_EQ(c.rival.qps, 4);
 	CHECK(c.rival.dcqcn);
-	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_DROP_TAIL);
+	CHECK(!c.says_discipline);
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(1000000000000));
 	CHECK(!parse(&c, "--transport=stripe", "--pfc", "--bgp-detect=50ms"));
+	CHECK(c.says_discipline);
 	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_LOSSLESS);
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(50000000000));
 	CHECK(!parse(&c, "--transport=ndp", "--window=30", "--rto=1ms"));
-	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_TRIM);
+	CHECK(!c.says_discipline);
 	CHECK_EQ(c.rival.window_pkts, 30);
 	CHECK_EQ(c.rival.rto_ps, 1000000000);
 	CHECK(!parse(&c, "--transport=mrc", NULL, NULL));
@@ -45,11 +46,4 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK(parse(&c, "--bgp-detect=50ms", NULL, NULL));
 	CHECK(parse(&c, "--transport=ndp", "--dcqcn", NULL));
 	CHECK(!parse(&c, "--transport=roce-sr", "--dcqcn", "--pfc"));
-}
-
-TEST(sim_discipline_of__is_what_each_paper_assumes)
-{
-	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_NONE), WEFT_DISCIPLINE_TRIM);
-	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_NDP), WEFT_DISCIPLINE_TRIM);
-	CHECK_EQ(sim_discipline_of(WEFT_RIVAL_ROCE_SR), WEFT_DISCIPLINE_DROP_TAIL);
 }
