@@ -49,7 +49,7 @@ static void lose_sender(int how)
 	remove(at("out/huge"));
 }
 
-/* A byte that changes between being hashed and being sent: only the digest can tell. */
+/* A number that goes up between being hashed and being sent: only the digest can tell. */
 TEST(cp_serve__keeps_nothing_whose_digest_is_another)
 {
 	pid_t server = serve();
@@ -63,8 +63,8 @@ TEST(cp_serve__keeps_nothing_whose_digest_is_another)
 	int fd = open(at("in/moving"), O_WRONLY), rc = 0;
 
 	REQUIRE(fd >= 0);
-	for (uint8_t turn = 1; !waitpid(sender, &rc, WNOHANG); turn++) {
-		CHECK_EQ(pwrite(fd, &turn, 1, 15 << 20), 1);
+	for (uint64_t turn = 1; !waitpid(sender, &rc, WNOHANG); turn++) {
+		CHECK_EQ(pwrite(fd, &turn, sizeof(turn), 15 << 20), sizeof(turn));
 		usleep(200);
 	}
 	close(fd);
