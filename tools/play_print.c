@@ -171,9 +171,10 @@ static void add_recovery(struct table *t, uint64_t ps, uint64_t of_ps)
 
 static void print_recoveries(const struct weft_play_result *r, const struct term *term)
 {
-	static const char *const heads[] = { "what broke", "at us", "before Gb/s", "lowest Gb/s",
+	static const char *const heads[] = { "what broke", "at us", "before", "lowest",
 		"felt for us", "whole after us", "" };
 	struct table t;
+	char n[HUMAN_MAX];
 
 	if (r->n_missed)
 		fprintf(term->out, "%" PRIu32 " fault%s would have come after the run was over\n",
@@ -192,8 +193,8 @@ static void print_recoveries(const struct weft_play_result *r, const struct term
 			for (unsigned k = 0; k < 4; k++)
 				table_add(&t, "-");
 		} else {
-			table_add(&t, "%.1f", v->before * 8 / 1e9);
-			table_add(&t, "%.1f", v->lowest * 8 / 1e9);
+			table_add(&t, "%s", human_rate(n, (uint64_t)(v->before * 8)));
+			table_add(&t, "%s", human_rate(n, (uint64_t)(v->lowest * 8)));
 			add_recovery(&t, v->felt_ps, v->felt_of_ps);
 			add_recovery(&t, v->whole_ps, v->whole_of_ps);
 		}

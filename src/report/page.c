@@ -291,12 +291,10 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 			r->n_missed, r->n_missed == 1 ? "" : "s");
 	if (!r->n_recoveries)
 		return;
-	(void)fputs(
-		"<h2>What broke</h2><div class=\"wide\" tabindex=\"0\"><table><tr><th>what<th "
-		"class=\"n\">at us<th class=\"n\">before "
-		"Gb/s<th class=\"n\">lowest Gb/s<th class=\"n\">felt for us<th class=\"n\">whole "
-		"after "
-		"us</tr>\n",
+	(void)fputs("<h2>What broke</h2><div class=\"wide\" tabindex=\"0\"><table><tr><th>what<th "
+		    "class=\"n\">at us<th class=\"n\">before<th class=\"n\">lowest<th "
+		    "class=\"n\">felt for "
+		    "us<th class=\"n\">whole after us</tr>\n",
 		out);
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
 		const struct weft_play_recovery *v = &r->recoveries[i];
@@ -309,8 +307,10 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 			(void)fprintf(out, "<td class=\"dim\" colspan=\"4\">%s</tr>\n", v->why);
 			continue;
 		}
-		(void)fprintf(out, "<td class=\"n\">%.1f<td class=\"n\">%.1f", v->before * 8 / 1e9,
-			v->lowest * 8 / 1e9);
+		(void)fprintf(out, "<td class=\"n\">%s",
+			put_number(v->before * 8, "b/s", text, sizeof(text)));
+		(void)fprintf(out, "<td class=\"n\">%s",
+			put_number(v->lowest * 8, "b/s", text, sizeof(text)));
 		(void)fprintf(out, "<td class=\"n\">%s",
 			v->felt_ps
 				? recovery_text(v->felt_ps, v->felt_of_ps, "", text, sizeof(text))
