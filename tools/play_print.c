@@ -158,7 +158,7 @@ static void print_steps(const struct weft_play_result *r, const struct term *ter
 	table_print(&t, term);
 }
 
-/* "at once", "12.3", or that it was not within what could be looked at. */
+/* "12.3", or that it was not within what could be looked at. */
 static void add_recovery(struct table *t, uint64_t ps, uint64_t of_ps)
 {
 	if (ps == WEFT_NEVER)
@@ -195,7 +195,10 @@ static void print_recoveries(const struct weft_play_result *r, const struct term
 		} else {
 			table_add(&t, "%s", human_rate(n, (uint64_t)(v->before * 8)));
 			table_add(&t, "%s", human_rate(n, (uint64_t)(v->lowest * 8)));
-			add_recovery(&t, v->felt_ps, v->felt_of_ps);
+			if (v->felt_ps)
+				add_recovery(&t, v->felt_ps, v->felt_of_ps);
+			else
+				table_add(&t, "not felt");
 			add_recovery(&t, v->whole_ps, v->whole_of_ps);
 		}
 		table_add(&t, "%s", v->why ? v->why : "");

@@ -138,6 +138,7 @@ struct weft_play_result {
 	uint32_t hosts, planes, threads, paths;
 	uint64_t host_bps;
 	double line_bps; /* payload that all receivers can take in per second, by arithmetic */
+	uint64_t rtt_ps; /* of the longest path, without queues */
 	struct weft_sim_totals totals;
 	struct weft_counters counters;
 	struct weft_sim_memory memory;

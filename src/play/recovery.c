@@ -37,7 +37,10 @@ static double mean_rate(const struct weft_play_result *r, uint64_t from_ps, uint
 	return ps > 0 ? sum * 1e12 / ps : 0;
 }
 
-/* Until a tenth of the flows are done: goodput falls as they end, which no fault has done. */
+/*
+ * Until a tenth of the flows are done: goodput falls as they end, which no fault has done.  And a
+ * round trip earlier: senders know by then what came in before.
+ */
 static uint64_t steady_end_ps(const struct weft_play_result *r)
 {
 	const double *done = weft_play_column(r, "flows done")->values;
@@ -45,7 +48,19 @@ static uint64_t steady_end_ps(const struct weft_play_result *r)
 
 	while (row + 1 < r->rows && done[row + 1] * 10 <= r->n_flows)
 		row++;
-	return r->at_ps[row];
+	return row + 1 < r->rows ? r->at_ps[row] - WEFT_MIN(r->at_ps[row], r->rtt_ps)
+				 : r->at_ps[row];
+}
+
+/* As long before as after, and some samples at least; if it can be, not while all begin. */
+static double rate_before(const struct weft_play_result *r, uint64_t begin_ps, uint64_t end_ps)
+{
+	uint64_t sample_ps = r->at_ps[r->rows - 1] / r->rows;
+	uint64_t span_ps = WEFT_MAX(end_ps - begin_ps, BEFORE_ROWS * sample_ps);
+	uint64_t from_ps = begin_ps > span_ps ? begin_ps - span_ps : 0;
+	double rate = mean_rate(r, WEFT_MAX(from_ps, r->rtt_ps), begin_ps);
+
+	return rate > 0 ? rate : mean_rate(r, from_ps, begin_ps);
 }
 
 /* The moment up to which what is seen may be of this event. */
@@ -82,6 +97,7 @@ static void find_felt(const struct weft_play_result *r, uint64_t begin_ps, uint6
 	double level, struct weft_play_recovery *out)
 {
 	const double *bytes = weft_play_column(r, "goodput")->values;
+	double lowest = out->lowest; /* without the last row */
 	uint32_t low = 0, rows = 0;
 
 	out->felt_of_ps = end_ps - begin_ps;
@@ -91,6 +107,7 @@ static void find_felt(const struct weft_play_result *r, uint64_t begin_ps, uint6
 		double rate = rate_of(r, bytes, i);
 
 		rows++;
+		lowest = out->lowest;
 		out->lowest = WEFT_MIN(out->lowest, rate);
 		low += rate < level;
 		if (rate >= level && low && !out->felt_ps)
@@ -99,6 +116,8 @@ static void find_felt(const struct weft_play_result *r, uint64_t begin_ps, uint6
 	/* One low sample at the very end, after others that were not, says nothing yet. */
 	if (!out->felt_ps && (low > 1 || (low && rows == 1)))
 		out->felt_ps = WEFT_NEVER;
+	else if (!out->felt_ps && low)
+		out->lowest = lowest;
 	if (!rows)
 		out->why = "the next one came before a sample";
 }
@@ -136,10 +155,7 @@ static void recover(const struct weft_play_result *r, struct weft_play_recovery 
 	}
 	end_ps = look_end_ps(r, begin_ps);
 
-	/* As long before as after, and some samples at least. */
-	uint64_t sample_ps = r->at_ps[r->rows - 1] / r->rows;
-	uint64_t span_ps = WEFT_MAX(end_ps - begin_ps, BEFORE_ROWS * sample_ps);
-	double before = mean_rate(r, begin_ps > span_ps ? begin_ps - span_ps : 0, begin_ps);
+	double before = rate_before(r, begin_ps, end_ps);
 	double settled = settled_rate(r, e, end_ps, before);
 
 	if (!(before > 0)) {

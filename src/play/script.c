@@ -129,6 +129,7 @@ static void describe(struct weft_play_result *r, const struct weft_play *play,
 	r->paths = play->config.paths;
 	r->ideal_ps = ideal_of(play->topo, script);
 	r->line_bps = traffic_line_bps(play->topo, script->flows, script->n_flows);
+	r->rtt_ps = UINT64_C(1000) * s->base_rtt_ns;
 }
 
 static bool make_columns(

@@ -90,6 +90,28 @@ TEST(recoveries_find__does_not_take_the_last_sample_for_a_fall)
 	done(&c);
 }
 
+/* Its last bytes are there a round trip before a sender knows: that fall is no fault's. */
+TEST(recoveries_find__does_not_take_the_flows_end_or_begin_for_a_fault)
+{
+	static const double share[ROWS] = { .1, .2, 1, 1, 1, 1, .5, .5, 1, 1, 1, 1, 1, 1, 1, 1, .4,
+		.2, 0, 0 };
+	struct course c = { 0 };
+
+	watch(&c, share, 60, 0);
+	free(c.result.recoveries);
+	c.result.n_recoveries = 0;
+	c.result.rtt_ps = 20000000;
+	c.done[18] = c.done[19] = 10;
+	recoveries_find(&c.result);
+	const struct weft_play_recovery *v = c.result.recoveries;
+
+	CHECK(!v->why);
+	CHECK_NEAR(v->before, 1e11, 1.0);
+	CHECK_NEAR(v->lowest, .5e11, 1.0);
+	CHECK_EQ(v->felt_ps, 20000000);
+	done(&c);
+}
+
 TEST(recoveries_find__says_why_there_is_no_figure)
 {
 	static const double share[ROWS] = { 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
