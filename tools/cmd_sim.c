@@ -18,7 +18,14 @@
 #include <sys/resource.h>
 #include <weft/net.h>
 
-enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, OPTION_RANKS, OPTION_REPORT };
+enum {
+	OPTION_SWITCH = 256,
+	OPTION_MARK,
+	OPTION_DRY,
+	OPTION_REPLY,
+	OPTION_RANKS,
+	OPTION_REPORT
+};
 
 /* clang-format off */
 static const struct argp_option options[] = {

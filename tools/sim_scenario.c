@@ -104,8 +104,8 @@ static void put_loads(FILE *out, const struct sim_args *a)
 	for (uint32_t i = 0; i < a->n_loads; i++) {
 		bool adds = a->bytes_text && !strstr(a->loads[i], "bytes=");
 
-		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i], adds ? ",bytes=" : "",
-			adds ? a->bytes_text : "");
+		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i],
+			adds ? ",bytes=" : "", adds ? a->bytes_text : "");
 		fprintf(out, "  - ");
 		put_quoted(out, word);
 		fputc('\n', out);

@@ -227,7 +227,8 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 	plan->rings[CLOCK_STEP] =
 		(uint32_t)(spread.longest_ps / (plan->window_ps * plan->windows)) + 3;
 	plan->n_lines = 2 * spread.kinds + 2;
-	uint64_t a_port = plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
+	uint64_t a_port =
+		plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
 	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
 
 	plan->ports_max = WEFT_MAX(ports, s->planes);
@@ -257,8 +258,8 @@ static bool judge_rival(const struct weft_sim_config *c, char *error, size_t err
 	if (weft_rival_size(&config))
 		return true;
 	if (r->dcqcn)
-		return plan_fail(
-			error, error_bytes, "transport: %s has no DCQCN", weft_rival_name(r->kind));
+		return plan_fail(error, error_bytes, "transport: %s has no DCQCN",
+			weft_rival_name(r->kind));
 	return plan_fail(error, error_bytes, "window: %u packets are too many for %s",
 		(unsigned)r->window_pkts, weft_rival_name(r->kind));
 }
@@ -292,7 +293,8 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 	return !c->rival.kind || judge_rival(c, error, error_bytes);
 }
 
-size_t plan_block(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
+size_t plan_block(
+	const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
 {
 	struct weft_config endpoint;
 	struct weft_rival_config rival;
@@ -320,7 +322,8 @@ static void plan_endpoints(
 		if (host < own.host_first || host >= own.host_end)
 			continue;
 		in_flight[1] += endpoint.inflight_pkts;
-		plan->memory.endpoints += plan_block(config, host, &plan->wiring.of_host[host]);
+		plan->memory.endpoints +=
+			plan_block(config, host, &plan->wiring.of_host[host]);
 	}
 }
 
@@ -376,9 +379,8 @@ static void plan_memory(const struct weft_sim_config *config, uint32_t n,
 	uint64_t boxes = (uint64_t)s->nodes * plan_lanes(config) *
 			 (plan->rings[CLOCK_WINDOW] + plan->rings[CLOCK_STEP]);
 
-	plan->mail_chunks = (uint32_t)WEFT_MIN(
-		frames / CHUNK_FRAMES + boxes + 2 * SLAB_BATCH * (uint64_t)plan_lanes(config) +
-			SLAB_BATCH,
+	plan->mail_chunks = (uint32_t)WEFT_MIN(frames / CHUNK_FRAMES + boxes +
+			2 * SLAB_BATCH * (uint64_t)plan_lanes(config) + SLAB_BATCH,
 		UINT64_C(0x1ffff000));
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
@@ -444,8 +446,8 @@ struct share plan_share(const struct weft_topo_shape *s, uint32_t index, uint32_
 
 struct share plan_rank(const struct weft_sim_config *config)
 {
-	return plan_share(
-		weft_topo_shape(config->topo), ranks_own(config->ranks), ranks_n(config->ranks));
+	return plan_share(weft_topo_shape(config->topo), ranks_own(config->ranks),
+		ranks_n(config->ranks));
 }
 
 uint32_t plan_lanes(const struct weft_sim_config *config)

@@ -159,8 +159,8 @@ TEST(plan_share__cuts_ranks_into_lanes)
 				struct share own = plan_share(&shape, rank, ranks);
 				struct share first =
 					plan_share(&shape, rank * lanes, ranks * lanes);
-				struct share last =
-					plan_share(&shape, (rank + 1) * lanes - 1, ranks * lanes);
+				struct share last = plan_share(
+					&shape, (rank + 1) * lanes - 1, ranks * lanes);
 
 				CHECK_EQ(first.host_first, own.host_first);
 				CHECK_EQ(first.t1_first, own.t1_first);

@@ -14,9 +14,10 @@ static struct small permutation(void)
 /* Eight T0s, and fewer T1s than ranks may be; one of these loses power. */
 static struct small eight(void)
 {
-	struct small s = small_make("name: eight\nplanes: 2\nt0s: 8\nt1s: 4\nhosts: 16\n"
-				    "host_links: {speed: 100Gb/s, delay: 100ns}\n"
-				    "core_links: {speed: 100Gb/s, delay: 500ns}\n");
+	struct small s = small_make(
+		"name: eight\nplanes: 2\nt0s: 8\nt1s: 4\nhosts: 16\n"
+		"host_links: {speed: 100Gb/s, delay: 100ns}\n"
+		"core_links: {speed: 100Gb/s, delay: 500ns}\n");
 
 	small_permute(&s, 200000);
 	s.faults[s.n_faults++] = (struct weft_sim_fault){ UINT64_C(4000000), WEFT_SIM_NODE_DOWN,
