@@ -87,6 +87,7 @@ TEST(recoveries_find__does_not_take_the_last_sample_for_a_fall)
 
 	watch(&c, share, 50, 90);
 	CHECK_EQ(c.result.recoveries->felt_ps, 0);
+	CHECK_NEAR(c.result.recoveries->lowest, c.result.recoveries->before, 1.0);
 	done(&c);
 }
 

@@ -83,7 +83,6 @@ TEST(guest_run__loses_nothing_where_switches_pause)
 	for (unsigned pauses = 0; pauses < 2; pauses++) {
 		struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE);
 
-		s.config.says_discipline = true;
 		s.config.discipline = pauses ? WEFT_DISCIPLINE_LOSSLESS : WEFT_DISCIPLINE_DROP_TAIL;
 		CHECK(weft_sim_incast(s.topo, 8, 1000000, 1, s.flows));
 		s.n = 8;
@@ -112,7 +111,6 @@ TEST(plan_make__refuses_rivals_that_cannot_be)
 	CHECK(weft_sim_estimate(&s.config, s.flows, 0, &memory, s.error, sizeof(s.error)) < 0);
 	CHECK_STR(s.error, "qps: 17, allowed is 1 to 16");
 	s.config.rival.kind = WEFT_RIVAL_NONE;
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	CHECK(weft_sim_estimate(&s.config, s.flows, 0, &memory, s.error, sizeof(s.error)) < 0);
 	small_close(&s);

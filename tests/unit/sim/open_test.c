@@ -84,7 +84,7 @@ TEST(weft_sim_open__lets_flows_fail_that_have_no_path)
 }
 
 /* An incast with marks on ports to hosts, and without. */
-TEST(fill_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
+TEST(plan_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
 {
 	uint64_t marks[2];
 

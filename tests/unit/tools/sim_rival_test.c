@@ -47,3 +47,39 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK(parse(&c, "--transport=ndp", "--dcqcn", NULL));
 	CHECK(!parse(&c, "--transport=roce-sr", "--dcqcn", "--pfc"));
 }
+
+TEST(weft_sim_discipline__is_what_each_paper_assumes)
+{
+	static const struct {
+		const char *transport, *pfc, *full;
+		enum weft_discipline is;
+	} rows[] = { { "mrc", NULL, "trim", WEFT_DISCIPLINE_TRIM },
+		{ "ndp", NULL, "trim", WEFT_DISCIPLINE_TRIM },
+		{ "spray", NULL, "trim", WEFT_DISCIPLINE_TRIM },
+		{ "roce", NULL, "trim", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "roce-sr", NULL, "trim", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "stripe", NULL, "trim", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "stripe", "--pfc", "trim", WEFT_DISCIPLINE_LOSSLESS },
+		/* What the file says besides trimming holds for all. */
+		{ "mrc", NULL, "drop", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "ndp", NULL, "drop", WEFT_DISCIPLINE_DROP_TAIL },
+		{ "roce", NULL, "pause", WEFT_DISCIPLINE_LOSSLESS },
+		{ "roce", "--pfc", "drop", WEFT_DISCIPLINE_LOSSLESS } };
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
+		char text[200], transport[40], error[200];
+		struct weft_sim_config c;
+		struct weft_topo *topo;
+
+		snprintf(text, sizeof(text),
+			"name: t\nplanes: 1\nt0s: 2\nt1s: 2\nhosts: 4\nswitch: {full: %s}\n",
+			rows[i].full);
+		REQUIRE(!weft_topo_open_text(
+			&topo, text, strlen(text), "t", error, sizeof(error)));
+		snprintf(transport, sizeof(transport), "--transport=%s", rows[i].transport);
+		CHECK(!parse(&c, transport, rows[i].pfc, NULL));
+		c.topo = topo;
+		CHECK_EQ(weft_sim_discipline(&c), rows[i].is);
+		weft_topo_close(topo);
+	}
+}
