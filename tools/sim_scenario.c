@@ -65,6 +65,10 @@ static void put_time(FILE *out, const char *word, uint64_t ps, uint64_t usual_ps
 		fprintf(out, ", %s: %" PRIu64 "ns", word, ps / 1000);
 }
 
+static const char *const switch_words[] = { [WEFT_DISCIPLINE_TRIM] = "full: trim",
+	[WEFT_DISCIPLINE_DROP_TAIL] = "full: drop",
+	[WEFT_DISCIPLINE_LOSSLESS] = "pfc: true" };
+
 static void put_engine(FILE *out, const struct weft_sim_config *config)
 {
 	const struct weft_rival_settings *r = &config->rival;
@@ -81,11 +85,8 @@ static void put_engine(FILE *out, const struct weft_sim_config *config)
 		fprintf(out, ", window: %" PRIu32, r->window_pkts);
 	if (r->dcqcn)
 		fprintf(out, ", dcqcn: true");
-	if (config->says_discipline && config->discipline == WEFT_DISCIPLINE_LOSSLESS)
-		fprintf(out, ", pfc: true");
-	else if (config->says_discipline)
-		fprintf(out, ", full: %s",
-			config->discipline == WEFT_DISCIPLINE_TRIM ? "trim" : "drop");
+	if (config->says_discipline)
+		fprintf(out, ", %s", switch_words[config->discipline]);
 	if (config->says_marks)
 		fprintf(out, ", last_hop_marks: %s",
 			config->marks == WEFT_MARKS_CORE ? "false" : "true");

@@ -50,6 +50,10 @@ enum weft_topo_marks { WEFT_MARKS_ALL, WEFT_MARKS_CORE };
 struct weft_topo_depth {
 	uint32_t bytes, bdp_permille;
 };
+static inline bool weft_topo_depth_is_said(const struct weft_topo_depth *depth)
+{
+	return depth->bytes || depth->bdp_permille;
+}
 
 /* Where the file wants other thresholds than a switch's own. */
 struct weft_topo_depths {

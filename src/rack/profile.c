@@ -28,11 +28,6 @@ static uint32_t depth_bytes(const struct weft_topo_depth *depth, uint32_t share_
 	return (uint32_t)WEFT_MIN(bytes, (uint64_t)UINT32_MAX / 2);
 }
 
-static bool is_said(const struct weft_topo_depth *depth)
-{
-	return depth->bytes || depth->bdp_permille;
-}
-
 static enum weft_discipline discipline_of(enum weft_topo_full full)
 {
 	switch (full) {
@@ -58,13 +53,13 @@ static void fill(struct weft_port_profile *profile, const struct weft_topo_depth
 {
 	const struct weft_topo_depth *trim = is_last_hop ? &depths->trim_last_hop : &depths->trim;
 
-	if (is_said(&depths->ecn_max)) {
+	if (weft_topo_depth_is_said(&depths->ecn_max)) {
 		profile->ecn_min_bytes = depth_bytes(&depths->ecn_min, share_bytes);
 		profile->ecn_max_bytes = depth_bytes(&depths->ecn_max, share_bytes);
 	}
 	if (is_last_hop && manner->marks == WEFT_MARKS_CORE)
 		profile->ecn_min_bytes = profile->ecn_max_bytes = 0;
-	if (is_said(trim) && manner->discipline == WEFT_DISCIPLINE_TRIM)
+	if (weft_topo_depth_is_said(trim) && manner->discipline == WEFT_DISCIPLINE_TRIM)
 		profile->trim_bytes = depth_bytes(trim, share_bytes);
 	if (depths->trim_size_bytes)
 		profile->trim_to_bytes = depths->trim_size_bytes;

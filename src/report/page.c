@@ -291,10 +291,9 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 			r->n_missed, r->n_missed == 1 ? "" : "s");
 	if (!r->n_recoveries)
 		return;
-	(void)fputs("<h2>What broke</h2><div class=\"wide\" tabindex=\"0\"><table><tr><th>what<th "
-		    "class=\"n\">at us<th class=\"n\">before<th class=\"n\">lowest<th "
-		    "class=\"n\">felt for "
-		    "us<th class=\"n\">whole after us</tr>\n",
+	(void)fputs("<h2>What broke</h2><div class=\"wide\" tabindex=\"0\"><table><tr><th>what"
+		    "<th class=\"n\">at us<th class=\"n\">before<th class=\"n\">lowest"
+		    "<th class=\"n\">felt for us<th class=\"n\">whole after us</tr>\n",
 		out);
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
 		const struct weft_play_recovery *v = &r->recoveries[i];

@@ -435,7 +435,7 @@ size_t plan_block(const struct weft_sim_config *config, uint32_t host,
 	const struct host_ends *ends); /* bytes of its endpoint */
 /* Of ports between switches and of ports to hosts.  False: no switch can have them. */
 bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2]);
-uint64_t line_ps(uint64_t bps, uint32_t frame_bytes);       /* how long a frame takes */
+uint64_t line_ps(uint64_t bps, uint32_t frame_bytes); /* how long a frame takes */
 struct share { /* who owns what: hosts, and the same T0s and T1s of all planes */
 	uint32_t host_first, host_end, t0_first, t0_end, t1_first, t1_end;
 };

@@ -125,18 +125,17 @@ void plan_host(const struct weft_sim_config *config, uint32_t host, const struct
 bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2])
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
-	const struct weft_topo_depth *said = &s->depths.ecn_max;
+	bool has_red = config->rival.dcqcn && !weft_topo_depth_is_said(&s->depths.ecn_max);
 	struct weft_rack_manner manner = { .discipline = weft_sim_discipline(config),
 		.marks = weft_sim_marks(config) };
 	bool is_good = true;
 
 	for (unsigned i = 0; i < 2; i++) {
 		is_good &= weft_rack_profile(config->topo, &manner, i == 1, &profiles[i]);
-		if (!config->rival.dcqcn || !profiles[i].ecn_max_bytes || said->bytes ||
-			said->bdp_permille)
-			continue;
-		profiles[i].ecn_min_bytes = red_min(s);
-		profiles[i].ecn_max_bytes = red_max(s);
+		if (has_red && profiles[i].ecn_max_bytes) {
+			profiles[i].ecn_min_bytes = red_min(s);
+			profiles[i].ecn_max_bytes = red_max(s);
+		}
 	}
 	return is_good;
 }
