@@ -147,7 +147,7 @@ enum { /* bit values of verbs */
 struct weft_dev_sge;
 /* iova: the address by which peers and SGEs name the first byte.  EFAULT: some of it is not
  * mapped, cannot be read, or (with LOCAL_WRITE) not written.  EINVAL: remote write or atomic
- * without local write. */
+ * without local write.  No bytes: a key that leads nowhere. */
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
 	uint32_t access, struct weft_dev_mr **mr);
 int weft_dev_mr_close(struct weft_dev_mr *mr); /* EBUSY: a window is bound to it */

@@ -312,7 +312,7 @@ int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp
 void weft_qp_close(struct weft_qp *qp);
 struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: none */
 /* salt: 32 secret random bits, which become the key (all but those for which the table has no
- * free slot); it goes to the peer. */
+ * free slot); it goes to the peer.  No bytes: it reaches none. */
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);

@@ -91,15 +91,20 @@ static bool is_readable(const void *at)
 	return is;
 }
 
+/* A region of no bytes is never touched, so none of it need be mapped.  Cards take one of device
+ * memory (rdma-core's tests want it), and not all of them one of other memory, which MPI's windows
+ * ask for (ofiwg/libfabric, issue 6245). */
 static int check(const void *addr, uint64_t bytes, uint32_t access)
 {
-	if (!addr || !bytes || (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr || access & ~31u)
+	if (!addr || access & ~31u ||
+		(bytes && (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr))
 		return EINVAL;
 	if (access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 		!(access & WEFT_DEV_LOCAL_WRITE))
 		return EINVAL;
-	if (!is_mapped((uintptr_t)addr, bytes, access & WEFT_DEV_LOCAL_WRITE) ||
-		!is_readable(addr) || !is_readable((const uint8_t *)addr + bytes - 1))
+	if (bytes && (!is_mapped((uintptr_t)addr, bytes, access & WEFT_DEV_LOCAL_WRITE) ||
+			     !is_readable(addr) ||
+			     !is_readable((const uint8_t *)addr + bytes - 1)))
 		return EFAULT;
 	return 0;
 }
@@ -188,7 +193,7 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 	uint32_t key = mr->key;
 	int rc = device_is_dead(dev) ? ENODEV : check(addr, len_bytes, access);
 
-	if (!rc && (pd->dev != dev || iova + (len_bytes - 1) < iova))
+	if (!rc && (pd->dev != dev || (len_bytes && iova + (len_bytes - 1) < iova)))
 		rc = EINVAL;
 	if (rc)
 		return rc;

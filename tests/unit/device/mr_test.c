@@ -16,11 +16,43 @@ TEST(weft_dev_mr_open__refuses_memory_that_cannot_be_used)
 	munmap(pages + 4096, 4096); /* a hole in the middle */
 	CHECK_EQ(weft_dev_mr_open(s->pd, pages, 12288, 0, 0, &mr), EFAULT);
 	CHECK_EQ(weft_dev_mr_open(s->pd, (void *)16, 64, 0, 0, &mr), EFAULT);
-	CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 0, 0, 0, &mr), EINVAL);
 	CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, 8, 0, WEFT_DEV_REMOTE_WRITE, &mr), EINVAL);
 	CHECK_EQ(weft_dev_mr_open(s->pd, s->memory, UINT64_MAX, 0, 0, &mr), EINVAL);
 	CHECK_EQ(weft_dev_pd_close(s->pd), EBUSY);
 	side_close(s);
+}
+
+/* The peer may name all of it with what it is good for, which is nothing. */
+TEST(weft_dev_mr_open__of_no_bytes_lets_nobody_in)
+{
+	static const uint32_t ops[] = { WEFT_DEV_WRITE, WEFT_DEV_READ };
+	struct side *s[2];
+	struct weft_dev_mr *mr;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	CHECK_EQ(weft_dev_mr_open(s[1]->pd, NULL, 0, 0, 15, &mr), EINVAL);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct weft_dev_send send = { .op = ops[i % 2], .flags = WEFT_DEV_SIGNALED,
+			.remote_va = i / 2 ? 0 : 0x7000 };
+		struct weft_dev_sge sge = { send.remote_va, 1, 0 };
+
+		pair_renew(s, WEFT_DEV_EXTENDED, 15);
+		memset(s[1]->memory, 1, 8);
+		memset(s[0]->memory, 2, 8);
+		CHECK_EQ(weft_dev_mr_open(s[1]->pd, s[1]->memory, 0, send.remote_va, 15, &mr), 0);
+		send.rkey = sge.lkey = weft_dev_mr_key(mr);
+		CHECK(!mr_memory(s[1]->pd, &sge, 0));
+		CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0); /* of nothing */
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+		CHECK_EQ(side_post(s[0], send, 0, 1), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_REM_ACCESS_ERR);
+		CHECK(s[1]->memory[0] == 1 && s[0]->memory[0] == 2);
+		/* It may become one with bytes, and none again. */
+		CHECK_EQ(weft_dev_mr_move(mr, s[1]->pd, s[1]->memory, 8, 0x7000, 15), 0);
+		CHECK_EQ(weft_dev_mr_move(mr, s[1]->pd, s[1]->memory, 0, 0x7000, 15), 0);
+		CHECK_EQ(weft_dev_mr_close(mr), 0);
+	}
+	pair_close(s);
 }
 
 TEST(weft_dev_mr_open__draws_other_keys_each_time)
@@ -69,7 +101,7 @@ TEST(weft_dev_mr_move__keeps_the_key)
 		CHECK(!mr_memory(s->pd, &old, 0) && !mr_memory(other, &old, 0));
 	}
 	/* What cannot be is refused, and the old one stands. */
-	CHECK_EQ(weft_dev_mr_move(mr, s->pd, s->memory, 0, 0, 0), EINVAL);
+	CHECK_EQ(weft_dev_mr_move(mr, s->pd, NULL, 0, 0, 0), EINVAL);
 	CHECK_EQ(weft_dev_mr_move(mr, s->pd, s->memory, 64, UINT64_MAX - 8, 0), EINVAL);
 	CHECK_EQ(weft_dev_mr_move(mr, s->pd, (void *)16, 64, 0, 0), EFAULT);
 	CHECK(mr_memory(s->pd, &now, 0) == s->memory + 200);

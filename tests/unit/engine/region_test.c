@@ -14,13 +14,15 @@ TEST(region_place__checks_key_domain_access_and_bounds)
 	struct world w = { 0 };
 	struct weft_config config;
 	static uint8_t memory[256];
-	uint32_t key, read_only;
+	uint32_t key, read_only, empty;
 
 	world_config(&config);
 	world_open(&w, &config);
 	CHECK_EQ(weft_region_add(w.end[0], 0x1000, memory, 256, 3, WEFT_ACCESS_REMOTE_WRITE,
 				 0xabcd1234, &key), 0);
 	CHECK_EQ(weft_region_add(w.end[0], 0x1000, memory, 256, 3, 0, 0x55, &read_only), 0);
+	CHECK_EQ(weft_region_add(w.end[0], 0x1000, memory, 0, 3, WEFT_ACCESS_REMOTE_WRITE, 0x7766,
+				 &empty), 0);
 	const struct {
 		uint64_t va;
 		uint32_t len, key, pd;
@@ -37,6 +39,9 @@ TEST(region_place__checks_key_domain_access_and_bounds)
 		{ 0x1000, 1, key ^ 3, 3, -WEFT_DROP_BAD_RKEY },
 		{ 0x1000, 1, key, 4, -WEFT_DROP_BAD_ACCESS },
 		{ 0x1000, 1, read_only, 3, -WEFT_DROP_BAD_ACCESS },
+		{ 0x1000, 1, empty, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0x0fff, 1, empty, 3, -WEFT_DROP_OUT_OF_BOUNDS },
+		{ 0, UINT32_MAX, empty, 3, -WEFT_DROP_OUT_OF_BOUNDS },
 	};
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		uint8_t *to = region_place(w.end[0], rows[i].key, rows[i].pd, rows[i].va,
@@ -63,7 +68,6 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 	world_open(&w, &config);
 	struct weft_endpoint *ep = w.end[0];
 
-	CHECK_EQ(weft_region_add(ep, 0, &byte, 0, 0, 1, 0, &key), WEFT_EINVAL);
 	CHECK_EQ(weft_region_add(ep, 0, NULL, 1, 0, 1, 0, &key), WEFT_EINVAL);
 	CHECK_EQ(weft_region_add(ep, UINT64_MAX, &byte, 2, 0, 1, 0, &key), WEFT_EINVAL);
 	CHECK_EQ(weft_region_add(ep, 0, &byte, 1, 0, 8, 0, &key), WEFT_EINVAL);
