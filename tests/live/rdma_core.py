@@ -9,8 +9,6 @@ import sys
 import unittest
 
 KNOWN = {
-    'test_dm_write_bad_flow': 'copies into device memory need no alignment',
-    'test_dm_bad_access': 'the same',
     'test_import_dm': 'contexts cannot be imported',
     'test_mr_rereg_pd': 'a receive with a key of another domain is refused when it is posted',
     'test_resize_cq': 'datagrams wait until the peer is found, so the queue is still empty',

@@ -65,12 +65,12 @@ TEST(ibv_alloc_dm__is_memory_that_is_reached_by_copies_and_keys)
 
 	REQUIRE(dm);
 	CHECK_EQ((uintptr_t)((struct dm *)dm)->memory % 8192, 0);
-	CHECK_EQ(ibv_memcpy_to_dm(dm, 93, "letter", 7), 0);
-	CHECK_EQ(ibv_memcpy_to_dm(dm, 94, "letter", 7), EINVAL);
-	CHECK_EQ(ibv_memcpy_to_dm(dm, UINT64_MAX, "letter", 7), EINVAL);
-	CHECK_EQ(ibv_memcpy_from_dm(text, dm, 93, 7), 0);
-	CHECK_EQ(ibv_memcpy_from_dm(text, dm, 101, 0), EINVAL);
-	CHECK_STR(text, "letter");
+	CHECK_EQ(ibv_memcpy_to_dm(dm, 92, "letters", 8), 0);
+	CHECK_EQ(ibv_memcpy_to_dm(dm, 96, "letters", 8), EINVAL);
+	CHECK_EQ(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, "letters", 8), EINVAL);
+	CHECK_EQ(ibv_memcpy_from_dm(text, dm, 92, 8), 0);
+	CHECK_EQ(ibv_memcpy_from_dm(text, dm, 104, 0), EINVAL);
+	CHECK_STR(text, "letters");
 	CHECK(!ibv_reg_dm_mr(b.pd, dm, 0, 100, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
 	CHECK(!ibv_reg_dm_mr(b.pd, dm, 1, 100, access) && errno == EINVAL);
 	struct ibv_mr *mr = ibv_reg_dm_mr(b.pd, dm, 50, 50, access);
@@ -80,6 +80,41 @@ TEST(ibv_alloc_dm__is_memory_that_is_reached_by_copies_and_keys)
 	CHECK_EQ(fake.mr_access, WEFT_DEV_LOCAL_WRITE);
 	CHECK_EQ(ibv_free_dm(dm), EBUSY);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	close_bench(&b);
+}
+
+/* As cards do: rdma-core's test_dm_bad_access. */
+TEST(ibv_memcpy_to_dm__copies_words)
+{
+	static const struct {
+		uint64_t offset;
+		size_t bytes;
+		int answer;
+	} rows[] = { { 0, 16, 0 }, { 4, 12, 0 }, { 16, 0, 0 }, { 1, 4, EINVAL }, { 2, 4, EINVAL },
+		{ 3, 4, EINVAL }, { 4, 3, EINVAL }, { 0, 1, EINVAL }, { 2, 2, EINVAL } };
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_alloc_dm_attr attr = { .length = 16 };
+	struct ibv_dm *dm = ibv_alloc_dm(b.context, &attr);
+
+	REQUIRE(dm);
+	uint8_t *memory = ((struct dm *)dm)->memory;
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		uint8_t ones[16], got[16] = { 0 };
+		size_t n = rows[i].answer ? 0 : rows[i].bytes;
+
+		memset(ones, 1, sizeof(ones));
+		memset(memory, 0, sizeof(ones));
+		CHECK_EQ(ibv_memcpy_to_dm(dm, rows[i].offset, ones, rows[i].bytes),
+			rows[i].answer);
+		for (size_t k = 0; k < sizeof(ones); k++)
+			CHECK_EQ(memory[k], k >= rows[i].offset && k - rows[i].offset < n);
+		memset(memory, 1, sizeof(ones));
+		CHECK_EQ(ibv_memcpy_from_dm(got, dm, rows[i].offset, rows[i].bytes),
+			rows[i].answer);
+		CHECK(n == 0 ? !got[0] : !memcmp(got, ones, n));
+	}
 	CHECK_EQ(ibv_free_dm(dm), 0);
 	close_bench(&b);
 }
