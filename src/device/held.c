@@ -83,6 +83,19 @@ void held_feed(struct weft_dev_qp *qp)
 	}
 }
 
+/* A receive whose memory was taken back: there is no datagram so short that it needs none. */
+static void fail_front(struct weft_dev_qp *qp)
+{
+	const struct recv *recv = &qp->rq[qp->rq_head++ & qp->rq_mask];
+	struct weft_dev_wc wc = { .id = recv->id,
+		.status = recv->fault,
+		.op = WEFT_DEV_DONE_RECV,
+		.vendor = WEFT_LOCAL_PROTOCOL };
+
+	done_recv(qp, &wc, false);
+	pair_to_error(qp);
+}
+
 void held_hand_over(struct weft_dev_qp *qp)
 {
 	struct held *held = qp->held;
@@ -96,6 +109,10 @@ void held_hand_over(struct weft_dev_qp *qp)
 
 		held->free[held->n_free++] = slot;
 		any = true;
+		if (recv->fault) {
+			fail_front(qp);
+			break;
+		}
 		if (wc->len_bytes > recv->len_bytes) {
 			qp->dev->datagrams_too_long++;
 			continue;

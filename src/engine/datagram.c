@@ -84,6 +84,23 @@ static enum weft_drop fault_of(const struct weft_qp *qp, const struct weft_pkt *
 	return WEFT_DROP_COUNT;
 }
 
+/* No room in its receive.  One whose memory was taken back ends the QP; else every datagram after
+ * this one would be lost to it, and nobody told. */
+static void refuse(struct weft_qp *qp, const struct recv_slot *slot)
+{
+	drop_count(qp->ep, !slot || slot->spoilt ? WEFT_DROP_NO_RECV : WEFT_DROP_TOO_LONG);
+	if (!slot || !slot->spoilt)
+		return;
+	struct weft_done done = {
+		.id = qp->rq[qp->rq_head++ & qp->ep->rq_mask],
+		.kind = WEFT_DONE_RECV,
+		.status = WEFT_LOCAL_PROTOCOL,
+	};
+
+	cq_push(qp, qp->cq_rx, &done);
+	qp_fail(qp, WEFT_LOCAL_PROTOCOL);
+}
+
 void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place)
 {
 	enum weft_drop why = fault_of(qp, pkt);
@@ -96,7 +113,7 @@ void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_p
 	uint32_t len = WEFT_GRH_BYTES + pkt->w.len_bytes;
 
 	if (!slot || len > slot->len_bytes) {
-		drop_count(qp->ep, slot ? WEFT_DROP_TOO_LONG : WEFT_DROP_NO_RECV);
+		refuse(qp, slot);
 		return;
 	}
 	if (pkt->w.len_bytes) {

@@ -167,3 +167,47 @@ TEST(reclaim_memory__shared_receives_too)
 	CHECK_EQ(weft_dev_srq_close(srq), 0);
 	pair_close(s);
 }
+
+/* Of datagrams, from a queue of their own and a shared one: nobody else would tell the program. */
+TEST(reclaim_memory__receives_of_datagrams_too)
+{
+	for (unsigned shared = 0; shared < 2; shared++) {
+		struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+		struct weft_dev_srq_attr srq_attr = { .depth = 4, .sges = 1 };
+		struct weft_dev_srq *srq;
+		struct side *s[2];
+		struct weft_dev_ah *ah = pair_datagrams(s);
+		struct lent gone = lend(s[1], 0);
+		struct weft_dev_sge sge = all_of(&gone);
+		struct weft_dev_recv recv = { .id = 9, .sges = &sge, .n_sges = 1 };
+
+		CHECK_EQ(weft_dev_srq_open(s[1]->pd, &srq_attr, NULL, &srq), 0);
+		if (shared) {
+			CHECK_EQ(weft_dev_qp_close(s[1]->qp), 0);
+			side_open_qp(s[1], WEFT_DEV_DATAGRAM, srq);
+			side_init(s[1]);
+			CHECK_EQ(weft_dev_qp_modify(s[1]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+		}
+		CHECK_EQ(shared ? weft_dev_srq_post(srq, &recv)
+				: weft_dev_post_recv(s[1]->qp, &recv),
+			0);
+		take_back(&gone);
+		struct weft_dev_send send = { .op = WEFT_DEV_SEND,
+			.flags = WEFT_DEV_SIGNALED, .qkey = 77, .ah = ah,
+			.peer_qpn = weft_dev_qp_number(s[1]->qp) };
+
+		CHECK_EQ(side_post(s[0], send, 0, 32), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_LOC_PROT_ERR);
+		CHECK_EQ(wc.id, 9);
+		weft_dev_qp_query(s[1]->qp, &attr, NULL);
+		CHECK_EQ(attr.state, WEFT_DEV_ERR);
+		CHECK_EQ(weft_dev_qp_close(s[1]->qp), 0);
+		s[1]->qp = NULL;
+		CHECK_EQ(weft_dev_srq_close(srq), 0);
+		CHECK_EQ(weft_dev_ah_close(ah), 0);
+		pair_close(s);
+	}
+}

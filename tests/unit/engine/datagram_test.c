@@ -155,3 +155,31 @@ TEST(datagram_take__takes_from_a_shared_queue)
 	CHECK_EQ(done.len_bytes, 100);
 	pair_end(&w);
 }
+
+TEST(datagram_take__ends_a_queue_pair_whose_receive_was_taken_back)
+{
+	struct world w = { .check = true };
+	struct weft_done done[2];
+	struct weft_recv gone = { .id = 1, .spoilt = true };
+
+	start(&w);
+	CHECK_EQ(weft_post_receive(w.qp[1], &gone), 0);
+	pair_recv(&w, 1, 2);
+	struct weft_work work = work_of(&w, 1, 0), foreign = work;
+
+	foreign.qkey++;
+	CHECK_EQ(weft_post(w.qp[0], &foreign), 0); /* it would not have got it */
+	world_run_until(&w, w.now + 100000);
+	CHECK_EQ(weft_poll(w.end[1], 0, done, 1), 0);
+	CHECK_EQ(weft_post(w.qp[0], &work), 0);
+	CHECK_EQ(weft_post(w.qp[0], &work), 0);
+	world_run_until(&w, w.now + 100000);
+	REQUIRE(weft_poll(w.end[1], 0, done, 2) == 2);
+	CHECK_EQ(done[0].id, 1);
+	CHECK_EQ(done[0].status, WEFT_LOCAL_PROTOCOL);
+	CHECK_EQ(done[1].id, 2);
+	CHECK_EQ(done[1].status, WEFT_FLUSHED);
+	CHECK_EQ(w.qp[1]->state, WEFT_QP_ERROR);
+	CHECK_EQ(w.delivered_bytes, 0);
+	pair_end(&w);
+}
