@@ -426,7 +426,8 @@ struct weft_dev_send {
 	const struct weft_dev_bind *bind; /* BIND_MW; rkey: type 2's new key */
 };
 /* ENOMEM: the queue is full; EINVAL: the QP cannot do this.  A wrong lkey becomes a completion
- * LOC_PROT_ERR, as verbs do.  more: another follows at once, so do not send yet. */
+ * LOC_PROT_ERR, as verbs do: a receive's (a shared queue's, too) when a message comes that is to be
+ * put there, whose sender is told REM_OP_ERR.  more: another follows at once, do not send yet. */
 int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more);
 int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv);
 

@@ -2,9 +2,10 @@
 /*
  * post - work from the program into its queue, and from there into the engine.
  *
- * The program's queue is as deep as it asked; the engine's is shallow and shared by no one, so what
- * does not fit waits here.  Keys are checked when work is posted: a wrong one becomes a completion
- * in its turn, as with NICs.  Several pieces of data are gathered into one; inline data is copied.
+ * The program's queue is as deep as it asked; the engine's is shallow and shared by no one, so
+ * what does not fit waits here.  Keys are checked when work is posted: a wrong one becomes a
+ * completion in its turn, as with NICs; a receive's, when a message comes that needs its
+ * memory.  Several pieces of data are gathered into one; inline data is copied.
  *
  * Hot: once per work.
  */
@@ -72,7 +73,11 @@ bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_de
 
 	*out = (struct recv){ .id = recv->id };
 	if (!take_list(pd, recv->sges, recv->n_sges, WEFT_DEV_LOCAL_WRITE, list,
-		    &out->len_bytes) || out->len_bytes > MESSAGE_MAX)
+		    &out->len_bytes)) {
+		reclaim_spoil(out);
+		return true;
+	}
+	if (out->len_bytes > MESSAGE_MAX)
 		return false;
 	out->scattered = list->n > 1;
 	out->lent = list->n == 1;

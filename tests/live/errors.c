@@ -237,6 +237,16 @@ static void case_local(void)
 	want(&link, "an atomic of four bytes", 1, IBV_WC_LOC_LEN_ERR);
 	check("nothing more", ibv_poll_cq(link.cq, 1, &wc), 0);
 	link_free(&link);
+	link_open(&link, (struct ask){ .recvs = 1, .recv_bytes = 8 });
+	check("a receive nowhere", order(&link, ORDER_RECEIVE_NOWHERE), 0);
+	post(&link, IBV_WR_SEND, 1, 8);
+	post(&link, IBV_WR_SEND, 2, 8);
+	want(&link, "before it", 1, IBV_WC_SUCCESS);
+	want(&link, "has nowhere to go", 2, IBV_WC_REM_OP_ERR);
+	check("the server's first", order(&link, ORDER_WAIT), IBV_WC_SUCCESS);
+	check("the server's second", order(&link, ORDER_WAIT), IBV_WC_LOC_PROT_ERR);
+	check("the server's state", order(&link, ORDER_STATE), IBV_QPS_ERR);
+	link_free(&link);
 }
 
 static void case_length(void)

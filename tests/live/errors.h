@@ -46,6 +46,7 @@ enum order {
 	ORDER_FAIL = 'f',    /* moves it to ERR */
 	ORDER_RENEW = 'r',   /* RESET and on; a struct end follows, one comes back */
 	ORDER_RECEIVE = 'p', /* posts one */
+	ORDER_RECEIVE_NOWHERE = 'n', /* with a key of nobody */
 	ORDER_STATE = 's',   /* answers enum ibv_qp_state */
 	ORDER_WAIT = 'w',    /* answers the status of the next completion */
 	ORDER_EVENT = 'e',   /* answers the next asynchronous event's type */

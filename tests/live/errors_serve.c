@@ -106,6 +106,11 @@ static int32_t obey(struct link *link, char order)
 		return ibv_modify_qp(link->qp, &attr, IBV_QP_STATE);
 	case ORDER_RECEIVE:
 		return link_receive(link, 1, link->ask.recv_bytes);
+	case ORDER_RECEIVE_NOWHERE:
+		link->mr->lkey ^= 1u << 30;
+		rc = link_receive(link, 1, link->ask.recv_bytes);
+		link->mr->lkey ^= 1u << 30;
+		return rc;
 	case ORDER_STATE:
 		return link_state(link);
 	case ORDER_WAIT:

@@ -10,7 +10,6 @@ import unittest
 
 KNOWN = {
     'test_import_dm': 'contexts cannot be imported',
-    'test_mr_rereg_pd': 'a receive with a key of another domain is refused when it is posted',
     'test_resize_cq': 'datagrams wait until the peer is found, so the queue is still empty',
 }
 

@@ -198,7 +198,132 @@ TEST(weft_dev_post_recv__is_more_than_the_engine_holds)
 	pair_close(s);
 }
 
-/* Memory that may only be read takes no receives and no results. */
+/* What is wrong with a receive's memory. */
+enum { KEY, BOUNDS, DOMAIN, ACCESS, FREED, SECOND_PIECE, WRONGS };
+
+struct wrong {
+	struct weft_dev_pd *pd;
+	struct weft_dev_mr *mr;
+	struct weft_dev_sge sges[2];
+};
+
+static void make_wrong(struct side *s, unsigned what, struct wrong *w)
+{
+	uint32_t access = what == ACCESS ? WEFT_DEV_REMOTE_READ : WEFT_DEV_LOCAL_WRITE;
+
+	CHECK_EQ(weft_dev_pd_open(s->dev, &w->pd), 0);
+	CHECK_EQ(weft_dev_mr_open(what == DOMAIN ? w->pd : s->pd, s->memory, 64, 0x100, access,
+			 &w->mr),
+		0);
+	w->sges[0] = (struct weft_dev_sge){ 0x100, 64, weft_dev_mr_key(w->mr) };
+	w->sges[1] = w->sges[0];
+	if (what == KEY)
+		w->sges[0].lkey ^= 1u << 30;
+	if (what == SECOND_PIECE)
+		w->sges[1].lkey ^= 1u << 30;
+	if (what == BOUNDS)
+		w->sges[0].addr++;
+	if (what == FREED) {
+		CHECK_EQ(weft_dev_mr_close(w->mr), 0);
+		w->mr = NULL;
+	}
+}
+
+static void unmake_wrong(struct wrong *w)
+{
+	if (w->mr)
+		CHECK_EQ(weft_dev_mr_close(w->mr), 0);
+	CHECK_EQ(weft_dev_pd_close(w->pd), 0);
+}
+
+/* As cards do: it is taken, what comes before it too, and the message that is to be put there fails
+ * both ends.  Not a byte is written. */
+TEST(weft_dev_post_recv__of_wrong_memory_fails_who_finds_it)
+{
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED };
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (unsigned what = 0; what < WRONGS; what++) {
+		struct wrong w;
+		struct weft_dev_recv recv = { .id = 2, .sges = w.sges,
+			.n_sges = what == SECOND_PIECE ? 2 : 1 };
+		static uint8_t before[SIDE_BYTES];
+
+		pair_renew(s, WEFT_DEV_EXTENDED, 15);
+		make_wrong(s[1], what, &w);
+		memset(s[0]->memory, 7, 64);
+		CHECK_EQ(side_recv(s[1], 1, 1000, 64), 0);
+		CHECK_EQ(weft_dev_post_recv(s[1]->qp, &recv), 0);
+		CHECK_EQ(side_recv(s[1], 3, 2000, 64), 0);
+		CHECK_EQ(side_post(s[0], send, 0, 64), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+		CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+		memcpy(before, s[1]->memory, SIDE_BYTES);
+		memset(s[0]->memory, 8, 64);
+		CHECK_EQ(side_post(s[0], send, 0, 64), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_REM_OP_ERR);
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_LOC_PROT_ERR);
+		CHECK_EQ(wc.id, 2);
+		wc = side_wait(s[1]);
+		CHECK_EQ(wc.status, WEFT_DEV_WR_FLUSH_ERR);
+		CHECK_EQ(wc.id, 3);
+		CHECK(!memcmp(before, s[1]->memory, SIDE_BYTES));
+		unmake_wrong(&w);
+	}
+	pair_close(s);
+}
+
+/* Nothing is put there: an empty message, one with an immediate, and what a write brings. */
+TEST(weft_dev_post_recv__of_wrong_memory_is_as_good_where_none_is_needed)
+{
+	static const uint32_t ops[] = { WEFT_DEV_SEND, WEFT_DEV_SEND_IMM, WEFT_DEV_WRITE_IMM };
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	for (size_t i = 0; i < WEFT_COUNT(ops); i++) {
+		struct weft_dev_sge sge = side_sge(s[1], 0, 64);
+		struct weft_dev_recv recv = { .id = i, .sges = &sge, .n_sges = 1 };
+		uint32_t bytes = ops[i] == WEFT_DEV_WRITE_IMM ? 64 : 0;
+
+		sge.lkey ^= 1u << 30;
+		CHECK_EQ(weft_dev_post_recv(s[1]->qp, &recv), 0);
+		CHECK_EQ(side_post(s[0], to_memory(s[1], ops[i], 100), 0, bytes), 0);
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+		struct weft_dev_wc wc = side_wait(s[1]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_OK);
+		CHECK_EQ(wc.id, i);
+		CHECK_EQ(wc.len_bytes, bytes);
+	}
+	pair_close(s);
+}
+
+TEST(weft_dev_post_recv__of_wrong_memory_fails_datagrams_and_is_flushed)
+{
+	struct side *s[2];
+	struct weft_dev_ah *ah = pair_datagrams(s);
+	struct weft_dev_sge sge = side_sge(s[1], 0, 512);
+	struct weft_dev_recv recv = { .id = 4, .sges = &sge, .n_sges = 1 };
+	struct weft_dev_send send = { .op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED,
+		.qkey = 77, .ah = ah, .peer_qpn = weft_dev_qp_number(s[1]->qp) };
+
+	sge.lkey ^= 1u << 30;
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(weft_dev_post_recv(s[1]->qp, &recv), 0);
+	CHECK_EQ(side_post(s[0], send, 0, 0), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_LOC_PROT_ERR);
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_WR_FLUSH_ERR);
+	CHECK_EQ(weft_dev_post_recv(s[1]->qp, &recv), 0); /* in error */
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_WR_FLUSH_ERR);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	pair_close(s);
+}
+
+/* Memory that may only be read takes no results. */
 TEST(take_list__asks_for_the_right_to_write)
 {
 	struct side *s[2];
@@ -208,12 +333,10 @@ TEST(take_list__asks_for_the_right_to_write)
 	CHECK_EQ(weft_dev_mr_open(s[0]->pd, s[0]->memory, 64, 0x100, WEFT_DEV_REMOTE_READ, &mr),
 		0);
 	struct weft_dev_sge sge = { 0x100, 8, weft_dev_mr_key(mr) };
-	struct weft_dev_recv recv = { .sges = &sge, .n_sges = 1 };
 	struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
 
 	send.sges = &sge;
 	send.n_sges = 1;
-	CHECK_EQ(weft_dev_post_recv(s[0]->qp, &recv), EINVAL);
 	CHECK_EQ(weft_dev_post_send(s[0]->qp, &send, false), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	send.op = WEFT_DEV_READ;
