@@ -234,7 +234,8 @@ struct weft_dev_wc {
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
 	void *user, struct weft_dev_cq **cq);
 int weft_dev_cq_close(struct weft_dev_cq *cq); /* EBUSY: QPs use it */
-int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries); /* EINVAL: more are in it */
+/* While others poll.  EINVAL: it would have no room for what is in it and for sends under way. */
+int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries);
 void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner); /* of its events */
 uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq);
 /* How many were filled in; -1: the CQ has overrun and gives no more.  Runs the device when the

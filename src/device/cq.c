@@ -157,6 +157,24 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 	return 0;
 }
 
+/* Sends that were posted and will complete here.  Who posted them cannot know that they have not
+ * done so yet: here they may be waiting for a peer, where a card has sent them long ago. */
+static uint64_t count_owed(const struct weft_dev_cq *cq)
+{
+	uint64_t owed = 0;
+
+	for (uint32_t i = 0, seen = 0; i < SLOTS && seen < cq->dev->n_qps; i++) {
+		const struct weft_dev_qp *qp = cq->dev->qps[i];
+
+		seen += qp != NULL;
+		if (!qp || qp->init.cq_tx != cq)
+			continue;
+		for (uint64_t k = qp->sq_head; k != qp->sq_tail; k++)
+			owed += (qp->sq[k & qp->sq_mask].flags & WEFT_DEV_SIGNALED) != 0;
+	}
+	return owed;
+}
+
 int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries)
 {
 	struct weft_dev *dev = cq->dev;
@@ -172,7 +190,7 @@ int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries)
 	if (!ring)
 		return ENOMEM;
 	pthread_mutex_lock(&dev->lock);
-	if (cq->tail - cq->head > entries) {
+	if (entries < cq->entries && cq->tail - cq->head + count_owed(cq) > entries) {
 		rc = EINVAL;
 	} else {
 		struct weft_dev_wc *old = cq->ring;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 
 static bool has_event(struct side *s, int wait_ms)
 {
@@ -108,5 +109,95 @@ TEST(weft_dev_cq_resize__keeps_what_is_in_it)
 	CHECK_EQ(side_wait(s[0]).id, 1);
 	CHECK_EQ(side_wait(s[0]).id, 2);
 	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 0), EINVAL);
+	pair_close(s);
+}
+
+/* The peer is not there yet: all of them will complete, whenever that is. */
+TEST(weft_dev_cq_resize__leaves_room_for_sends_under_way)
+{
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RESET };
+	struct side *s[2] = { side_open(), side_open() };
+
+	for (unsigned i = 0; i < 2; i++) {
+		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
+		side_init(s[i]);
+	}
+	side_ready(s[0], s[1]);
+	for (uint64_t i = 0; i < 9; i++) { /* every second one is to be told of, and the last */
+		struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+
+		send.id = i;
+		send.flags = i % 2 ? 0 : WEFT_DEV_SIGNALED;
+		CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	}
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 4), EINVAL);
+	CHECK_EQ(weft_dev_cq_entries(s[0]->cq), 256);
+	CHECK_EQ(weft_dev_cq_resize(s[1]->cq, 1), 0); /* another's */
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 5), 0);
+	side_ready(s[1], s[0]);
+	for (uint64_t i = 0; i < 9; i += 2) {
+		struct weft_dev_wc wc = side_wait(s[0]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_OK);
+		CHECK_EQ(wc.id, i);
+	}
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 1), 0);
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 2), 0); /* it grows, whatever is under way */
+	for (uint64_t i = 0; i < 2; i++)
+		CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	CHECK_EQ(weft_dev_qp_modify(s[0]->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	CHECK_EQ(weft_dev_cq_resize(s[0]->cq, 1), 0); /* nothing will be told of those */
+	pair_close(s);
+}
+
+#define MANY 2000u
+#define ABREAST 100u
+
+struct poller {
+	struct side *side;
+	uint32_t seen, wrong; /* seen: atomic */
+};
+
+static void *poll_in_order(void *arg)
+{
+	struct poller *p = arg;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct weft_dev_wc wc = side_wait(p->side);
+
+		p->wrong += wc.status != WEFT_DEV_OK || wc.id != i;
+		__atomic_store_n(&p->seen, i + 1, __ATOMIC_RELEASE);
+		if (wc.status == 255)
+			break;
+	}
+	return NULL;
+}
+
+TEST(weft_dev_cq_resize__loses_nothing_to_who_polls_meanwhile)
+{
+	struct side *s[2];
+	pthread_t thread;
+
+	pair_open(s, WEFT_DEV_STRICT);
+	struct poller p = { .side = s[0] };
+
+	REQUIRE(!pthread_create(&thread, NULL, poll_in_order, &p));
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct weft_dev_send send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+		uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+
+		send.id = i;
+		while (i - __atomic_load_n(&p.seen, __ATOMIC_ACQUIRE) >= ABREAST &&
+			weft_clock_now(NULL) < limit_ns)
+			sched_yield();
+		int rc = weft_dev_cq_resize(s[0]->cq, 1 + i % ABREAST);
+
+		CHECK(rc == 0 || rc == EINVAL);
+		CHECK_EQ(weft_dev_cq_resize(s[0]->cq, ABREAST + i % 500), 0);
+		REQUIRE(!side_post(s[0], send, 0, 8));
+	}
+	pthread_join(thread, NULL);
+	CHECK_EQ(p.seen, MANY);
+	CHECK_EQ(p.wrong, 0);
 	pair_close(s);
 }
