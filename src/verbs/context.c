@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static void let_go(struct device *device)
 {
@@ -124,13 +126,22 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 		free(context);
 		return refuse(error);
 	}
+	/* Nobody listens there, but programs look whether it is one, and copy it. */
+	int cmd_fd = memfd_create(device->name.name, MFD_CLOEXEC);
+
+	if (cmd_fd < 0) {
+		error = errno;
+		(void)weft_dev_close(context->dev);
+		free(context);
+		return refuse(error);
+	}
 	weft_dev_query(context->dev, &context->attr);
 	context->strict = !context->attr.extended || (profile && !strcmp(profile, "strict"));
 	weft_dev_gid(context->dev, context->gid);
 	fill_operations(&context->verbs);
 	struct ibv_context *out = &context->verbs.context;
 	out->device = ibv;
-	out->cmd_fd = -1;
+	out->cmd_fd = cmd_fd;
 	out->async_fd = weft_dev_event_fd(context->dev);
 	out->num_comp_vectors = 1;
 	pthread_mutex_init(&out->mutex, NULL);
@@ -153,6 +164,7 @@ int ibv_close_device(struct ibv_context *ibv)
 		errno = error;
 		return -1;
 	}
+	(void)close(ibv->cmd_fd);
 	pthread_mutex_destroy(&ibv->mutex);
 	let_go(context->device);
 	free(context);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # rdma-core's own tests of verbs and rdma_cm, as Debian's python3-pyverbs has them, over Weft: both
-# ends of each are on one host, a part of them on each of two.  rdma_core.py says what may fail.
+# ends of each are on one host, a part of them on each of two.
 set -u
 case $WEFT_BUILD in */asan | */tsan) exit 77 ;; esac # not to be loaded into plain programs
 here=$(realpath "$(dirname "$0")")
@@ -17,7 +17,7 @@ cp $shipped/* "$dir/tests" && gunzip "$dir"/tests/*.gz || exit 1
 "$weft" lab up "$fabric" --rate none >/dev/null || exit 77
 share() { LIMIT=150 on "$1" /usr/bin/python3 "$here/rdma_core.py" "$dir" "${@:2}"; }
 share h0 qpex rdmacm cq_events >"$dir/h0" 2>&1 &
-share h2 addr atomic cq cqex device fork mr parent_domain pd qp || fault "on h2"
+share h2 addr atomic cq cqex device fork mr parent_domain pd qp shared_pd || fault "on h2"
 wait $! || fault "on h0"
 cat "$dir/h0"
 [ $faults = 0 ]

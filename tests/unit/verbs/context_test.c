@@ -2,6 +2,8 @@
 #include "fake_device.h"
 
 #include <endian.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 
 TEST(ibv_get_device_list__names_every_device)
 {
@@ -54,6 +56,25 @@ TEST(ibv_open_device__gives_the_device_s_errno)
 	CHECK(!ibv_open_device(list[0]));
 	CHECK_EQ(errno, EMFILE);
 	ibv_free_device_list(list);
+}
+
+/* Programs copy it, to hand it to others; it is theirs alone, and closed with the context. */
+TEST(ibv_open_device__has_a_descriptor_for_commands)
+{
+	struct ibv_context *contexts[2] = { open_context(), open_context() };
+	struct stat files[2];
+	int fds[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		fds[i] = contexts[i]->cmd_fd;
+		REQUIRE(!fstat(fds[i], &files[i]));
+		CHECK(fcntl(fds[i], F_GETFD) & FD_CLOEXEC);
+	}
+	CHECK(files[0].st_ino != files[1].st_ino);
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_EQ(ibv_close_device(contexts[i]), 0);
+		CHECK(fcntl(fds[i], F_GETFD) < 0 && errno == EBADF);
+	}
 }
 
 TEST(ibv_close_device__lets_a_program_leave_things_open)
