@@ -352,7 +352,6 @@ bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose 
 /* ---- reclaim.c ---- */
 
 void reclaim_memory(const struct weft_dev_mr *mr); /* no work names it any more */
-void reclaim_spoil(struct recv *recv); /* it has no memory: whatever needs some fails there */
 
 /* ---- retry.c ---- */
 
@@ -368,7 +367,8 @@ void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
  * nobody can be found. */
 int post_datagram(
 	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to);
-/* A receive; false: it is too long.  One whose keys, bounds or access are wrong is spoilt. */
+/* A receive; false: it is too long.  One whose keys, bounds or access are wrong has
+ * no memory: whatever needs some fails there. */
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,
 	struct recv *out);
 size_t post_list_bytes(uint32_t sges);

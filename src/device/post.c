@@ -74,7 +74,7 @@ bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_de
 	*out = (struct recv){ .id = recv->id };
 	if (!take_list(pd, recv->sges, recv->n_sges, WEFT_DEV_LOCAL_WRITE, list,
 		    &out->len_bytes)) {
-		reclaim_spoil(out);
+		out->fault = WEFT_DEV_LOC_PROT_ERR;
 		return true;
 	}
 	if (out->len_bytes > MESSAGE_MAX)

@@ -64,7 +64,7 @@ static void reclaim_sends(struct weft_dev_qp *qp, uint32_t key)
 	}
 }
 
-void reclaim_spoil(struct recv *recv)
+static void spoil(struct recv *recv)
 {
 	recv->to = NULL;
 	recv->len_bytes = 0;
@@ -79,7 +79,7 @@ static void reclaim_receives(struct weft_dev_qp *qp, uint32_t key)
 
 		if (!recv_names(recv, key))
 			continue;
-		reclaim_spoil(recv);
+		spoil(recv);
 		if (i < qp->rq_fed && qp->eq)
 			(void)weft_recv_spoil(qp->eq, i);
 	}
@@ -96,7 +96,7 @@ static void reclaim_shared(struct weft_dev_srq *srq, uint32_t key)
 			is_free = srq->free[k] == i;
 		if (is_free)
 			continue;
-		reclaim_spoil(&srq->slots[i]);
+		spoil(&srq->slots[i]);
 		(void)weft_recvq_spoil(srq->dev->ep, srq->recvq, i);
 	}
 }
