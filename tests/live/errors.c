@@ -142,6 +142,16 @@ static void want_flushed(struct link *link, uint64_t from, uint64_t to)
 	want(link, "flushed at once", 99, IBV_WC_WR_FLUSH_ERR);
 }
 
+/* The server takes the first message, and its queue pair does not outlive the second. */
+static void want_second_refused(struct link *link, const char *what, int here, int there)
+{
+	want(link, "the one before", 1, IBV_WC_SUCCESS);
+	want(link, what, 2, here);
+	check("the server's first", order(link, ORDER_WAIT), IBV_WC_SUCCESS);
+	check("the server's second", order(link, ORDER_WAIT), there);
+	check("the server's state", order(link, ORDER_STATE), IBV_QPS_ERR);
+}
+
 /* ---- cases ---- */
 
 struct refusal {
@@ -241,11 +251,7 @@ static void case_local(void)
 	check("a receive nowhere", order(&link, ORDER_RECEIVE_NOWHERE), 0);
 	post(&link, IBV_WR_SEND, 1, 8);
 	post(&link, IBV_WR_SEND, 2, 8);
-	want(&link, "before it", 1, IBV_WC_SUCCESS);
-	want(&link, "has nowhere to go", 2, IBV_WC_REM_OP_ERR);
-	check("the server's first", order(&link, ORDER_WAIT), IBV_WC_SUCCESS);
-	check("the server's second", order(&link, ORDER_WAIT), IBV_WC_LOC_PROT_ERR);
-	check("the server's state", order(&link, ORDER_STATE), IBV_QPS_ERR);
+	want_second_refused(&link, "has nowhere to go", IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
 	link_free(&link);
 }
 
@@ -256,11 +262,8 @@ static void case_length(void)
 	link_open(&link, (struct ask){ .recvs = 2, .recv_bytes = 16 });
 	post(&link, IBV_WR_SEND, 1, 16);
 	post(&link, IBV_WR_SEND, 2, 17);
-	want(&link, "fits", 1, IBV_WC_SUCCESS);
-	want(&link, "longer than its receive", 2, IBV_WC_REM_INV_REQ_ERR);
-	check("the server's first", order(&link, ORDER_WAIT), IBV_WC_SUCCESS);
-	check("the server's second", order(&link, ORDER_WAIT), IBV_WC_LOC_LEN_ERR);
-	check("the server's state", order(&link, ORDER_STATE), IBV_QPS_ERR);
+	want_second_refused(&link, "longer than its receive", IBV_WC_REM_INV_REQ_ERR,
+		IBV_WC_LOC_LEN_ERR);
 	want_flushed(&link, 2, 1);
 	link_free(&link);
 }
