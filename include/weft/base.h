@@ -71,6 +71,12 @@ static inline uint64_t weft_pow2_up(uint64_t n)
 	return n < 2 ? 1 : UINT64_C(1) << (64 - weft_clz64(n - 1));
 }
 
+/* Bytes from there on do not end within 64 bits of address; none never do that. */
+static inline bool weft_wraps(uint64_t from, uint64_t bytes)
+{
+	return bytes && from + (bytes - 1) < from;
+}
+
 /* ---- quantiles by nearest rank ---- */
 
 /*

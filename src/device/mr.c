@@ -96,8 +96,7 @@ static bool is_readable(const void *at)
  * ask for (ofiwg/libfabric, issue 6245). */
 static int check(const void *addr, uint64_t bytes, uint32_t access)
 {
-	if (!addr || access & ~31u ||
-		(bytes && (uintptr_t)addr + (bytes - 1) < (uintptr_t)addr))
+	if (!addr || access & ~31u || weft_wraps((uintptr_t)addr, bytes))
 		return EINVAL;
 	if (access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 		!(access & WEFT_DEV_LOCAL_WRITE))
@@ -193,7 +192,7 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 	uint32_t key = mr->key;
 	int rc = device_is_dead(dev) ? ENODEV : check(addr, len_bytes, access);
 
-	if (!rc && (pd->dev != dev || (len_bytes && iova + (len_bytes - 1) < iova)))
+	if (!rc && (pd->dev != dev || weft_wraps(iova, len_bytes)))
 		rc = EINVAL;
 	if (rc)
 		return rc;

@@ -32,7 +32,7 @@ uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey)
 {
-	if (!base || (len_bytes && va + (len_bytes - 1) < va) || pd & PD_SHUT ||
+	if (!base || weft_wraps(va, len_bytes) || pd & PD_SHUT ||
 	    access & ~(uint32_t)ACCESS_ALL)
 		return WEFT_EINVAL;
 	uint32_t slot = region_free_slot(ep, salt);

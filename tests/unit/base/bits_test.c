@@ -21,6 +21,17 @@ TEST(weft_is_pow2__knows_its_edges)
 	CHECK(!weft_is_pow2(UINT64_MAX));
 }
 
+TEST(weft_wraps__knows_the_last_address)
+{
+	CHECK(!weft_wraps(0, UINT64_MAX));
+	CHECK(!weft_wraps(UINT64_MAX, 1));
+	CHECK(weft_wraps(UINT64_MAX, 2));
+	CHECK(!weft_wraps(1, UINT64_MAX));
+	CHECK(weft_wraps(2, UINT64_MAX));
+	CHECK(!weft_wraps(UINT64_MAX, 0));
+	CHECK(!weft_wraps(0, 0));
+}
+
 TEST(weft_pow2_up__rounds_up)
 {
 	static const uint64_t rows[][2] = { { 0, 1 }, { 1, 1 }, { 2, 2 }, { 3, 4 }, { 4, 4 },
