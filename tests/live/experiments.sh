@@ -36,6 +36,8 @@ transports fig17-all-to-all/roce16-1 1-3
 transports fig18-incast-victim 1-3
 transports fig18-incast-victim/roce 1-3
 transports fig19-core-capacity 1-3
+transports fig19-core-capacity/to-spare 1-3
+transports fig19-core-capacity/two-at-once 1-3
 transports fig20-permutation 1-3
 transports fig20-permutation/roce 1-3
 transports scale-failures/mrc-64 1-3
