@@ -38,7 +38,7 @@ struct live {
 	const struct incast_plan *plan;
 	struct incast_run *run;
 	struct incast_shared *shared;
-	char dir[32], fabric[4096];
+	char dir[64], fabric[4096]; /* dir: short, there are sockets in it */
 	pid_t child[CHILDREN];
 };
 
@@ -340,8 +340,16 @@ static void remove_dir(const char *path)
 
 int incast_live(const struct incast_plan *plan, const char *folder, struct incast_run *run)
 {
-	struct live l = { .plan = plan, .run = run, .dir = "/tmp/weft-incast-XXXXXX" };
+	struct live l = { .plan = plan, .run = run };
+	const char *tmp = getenv("TMPDIR");
+	int n = snprintf(
+		l.dir, sizeof(l.dir), "%s/weft-incast-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 
+	if (n >= (int)sizeof(l.dir)) {
+		(void)snprintf(run->error, sizeof(run->error),
+			"TMPDIR: %s: too long for the sockets that go there", tmp);
+		return -1;
+	}
 	l.shared = mmap(
 		NULL, sizeof(*l.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	WEFT_ASSERT(l.shared != MAP_FAILED);
