@@ -69,7 +69,6 @@ static void read_switch(struct argp_state *state, const char *text, struct weft_
 {
 	if (strcmp(text, "trim") && strcmp(text, "drop"))
 		argp_error(state, "switch: \"%s\", wanted is trim or drop", text);
-	config->says_discipline = true;
 	config->discipline =
 		strcmp(text, "trim") ? WEFT_DISCIPLINE_DROP_TAIL : WEFT_DISCIPLINE_TRIM;
 }
@@ -119,7 +118,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		read_switch(state, arg, &a->config);
 		return 0;
 	case OPTION_MARK:
-		a->config.says_marks = true;
 		a->config.marks = WEFT_MARKS_CORE;
 		return 0;
 	case OPTION_DRY:

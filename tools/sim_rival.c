@@ -96,7 +96,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->rival.dcqcn = true;
 		return 0;
 	case OPTION_PFC:
-		config->says_discipline = true;
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
 		return 0;
 	case OPTION_WINDOW:

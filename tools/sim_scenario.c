@@ -85,9 +85,9 @@ static void put_engine(FILE *out, const struct weft_sim_config *config)
 		fprintf(out, ", window: %" PRIu32, r->window_pkts);
 	if (r->dcqcn)
 		fprintf(out, ", dcqcn: true");
-	if (config->says_discipline)
+	if (config->discipline != WEFT_DISCIPLINE_UNSAID)
 		fprintf(out, ", %s", switch_words[config->discipline]);
-	if (config->says_marks)
+	if (config->marks != WEFT_MARKS_UNSAID)
 		fprintf(out, ", last_hop_marks: %s",
 			config->marks == WEFT_MARKS_CORE ? "false" : "true");
 	put_time(out, "rto", r->rto_ps, 0);

@@ -94,7 +94,13 @@ struct weft_port_profile {
 	uint8_t trim_mark;                     /* WEFT_MARK_TRIMMED or _TRIMMED_LASTHOP */
 };
 
-enum weft_discipline { WEFT_DISCIPLINE_TRIM, WEFT_DISCIPLINE_DROP_TAIL, WEFT_DISCIPLINE_LOSSLESS };
+/* What a switch does with data that does not fit.  UNSAID: in configurations; of no port. */
+enum weft_discipline {
+	WEFT_DISCIPLINE_UNSAID,
+	WEFT_DISCIPLINE_TRIM,
+	WEFT_DISCIPLINE_DROP_TAIL,
+	WEFT_DISCIPLINE_LOSSLESS
+};
 
 /*
  * The thresholds that Ultra Ethernet advises, from one plane's bandwidth x delay in bytes

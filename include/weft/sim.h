@@ -43,8 +43,7 @@ struct weft_sim_config {
 	uint64_t seed;
 	uint32_t paths;       /* EVs per pair, all planes together: 1 .. 512 */
 	uint32_t reply_paths; /* the same for the way back; SACKs and no data go there */
-	/* What holds instead of the fabric file's `switch`: its `full`, its `marks`. */
-	bool says_discipline, says_marks;
+	/* What holds instead of the fabric file's `switch`; UNSAID: what the file says. */
 	enum weft_discipline discipline; /* LOSSLESS: for rivals that honour pauses */
 	enum weft_topo_marks marks;      /* CORE: no ECN on ports to hosts, as in the MRC paper */
 	const struct weft_cc_ops *cc;

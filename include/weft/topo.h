@@ -44,7 +44,7 @@ enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 
 /* What a switch of ours does with data that does not fit, and what it marks (fabric.h). */
 enum weft_topo_full { WEFT_FULL_TRIM, WEFT_FULL_DROP, WEFT_FULL_PAUSE };
-enum weft_topo_marks { WEFT_MARKS_ALL, WEFT_MARKS_CORE };
+enum weft_topo_marks { WEFT_MARKS_UNSAID, WEFT_MARKS_ALL, WEFT_MARKS_CORE };
 
 /* In bytes, or in thousandths of a link's bandwidth x base_rtt; both 0: the file does not say. */
 struct weft_topo_depth {

@@ -46,6 +46,9 @@ void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipl
 		.trim_mark = is_last_hop ? WEFT_MARK_TRIMMED_LASTHOP : WEFT_MARK_TRIMMED,
 	};
 	switch (discipline) {
+	case WEFT_DISCIPLINE_UNSAID:
+		WEFT_ASSERT(false);
+		break;
 	case WEFT_DISCIPLINE_TRIM:
 		profile->trim_bytes = share(bdp, is_last_hop ? 15 : 10);
 		break;

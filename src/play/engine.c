@@ -67,10 +67,8 @@ static bool read_transport(
 	if (w->dcqcn.number && !weft_rival_is_roce(r->kind))
 		return weft_yaml_fail(doc, w->dcqcn.line, "engine.dcqcn",
 			"roce, roce-sr and stripe have it, %s does not", weft_rival_name(r->kind));
-	if (w->pfc.number) {
-		config->says_discipline = true;
+	if (w->pfc.number)
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
-	}
 	r->qps = (uint32_t)w->qps.number;
 	r->dcqcn = w->dcqcn.number;
 	r->window_pkts = (uint32_t)w->window.number;
@@ -95,10 +93,8 @@ bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_confi
 	config->reply_paths = (uint32_t)w.reply_paths.number;
 	if (w.paths.line && !w.reply_paths.line)
 		config->reply_paths = WEFT_MIN(config->reply_paths, config->paths);
-	if (w.last_hop_marks.line) {
-		config->says_marks = true;
+	if (w.last_hop_marks.line)
 		config->marks = w.last_hop_marks.number ? WEFT_MARKS_ALL : WEFT_MARKS_CORE;
-	}
 	if (w.cc.line) {
 		config->cc = weft_cc_find(w.cc.text);
 		if (!config->cc)
@@ -111,10 +107,8 @@ bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_confi
 			"'%.32s': what a switch does with data that does not fit, allowed: trim, "
 			"drop",
 			w.sw.text);
-	if (w.sw.line) {
-		config->says_discipline = true;
+	if (w.sw.line)
 		config->discipline = strcmp(w.sw.text, "trim") ? WEFT_DISCIPLINE_DROP_TAIL
 							       : WEFT_DISCIPLINE_TRIM;
-	}
 	return true;
 }

@@ -470,7 +470,7 @@ enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
 {
 	enum weft_discipline filed = weft_rack_manner(config->topo).discipline;
 
-	if (config->says_discipline)
+	if (config->discipline != WEFT_DISCIPLINE_UNSAID)
 		return config->discipline;
 	return filed == WEFT_DISCIPLINE_TRIM && weft_rival_is_roce(config->rival.kind)
 		       ? WEFT_DISCIPLINE_DROP_TAIL
@@ -479,7 +479,8 @@ enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
 
 enum weft_topo_marks weft_sim_marks(const struct weft_sim_config *config)
 {
-	return config->says_marks ? config->marks : weft_rack_manner(config->topo).marks;
+	return config->marks != WEFT_MARKS_UNSAID ? config->marks
+						  : weft_rack_manner(config->topo).marks;
 }
 
 static double left_bytes(const struct weft_sim_memory *m)

@@ -24,8 +24,8 @@ TEST(engine_read__leaves_the_rest)
 	weft_sim_config_default(&usual);
 	CHECK_EQ(play->config.paths, usual.paths);
 	CHECK_EQ(play->config.reply_paths, usual.reply_paths);
-	CHECK(!play->config.says_marks);
-	CHECK(!play->config.says_discipline);
+	CHECK_EQ(play->config.marks, WEFT_MARKS_UNSAID);
+	CHECK_EQ(play->config.discipline, WEFT_DISCIPLINE_UNSAID);
 	weft_play_close(play);
 }
 

@@ -6,7 +6,6 @@ static struct small make(const char *fabric, enum weft_rival_kind kind)
 	struct small s = small_make(fabric);
 
 	s.config.rival.kind = kind;
-	s.config.says_discipline = true;
 	s.config.discipline = kind == WEFT_RIVAL_SPRAY || kind == WEFT_RIVAL_NDP
 				      ? WEFT_DISCIPLINE_TRIM
 				      : WEFT_DISCIPLINE_DROP_TAIL;

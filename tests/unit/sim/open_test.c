@@ -91,7 +91,6 @@ TEST(plan_profiles__leaves_the_last_hop_unmarked_where_that_is_wished)
 	for (unsigned unmarked = 0; unmarked < 2; unmarked++) {
 		struct small s = small_make(SMALL_ONE);
 
-		s.config.says_marks = true;
 		s.config.marks = unmarked ? WEFT_MARKS_CORE : WEFT_MARKS_ALL;
 		CHECK(weft_sim_incast(s.topo, 12, 300000, 1, s.flows));
 		s.n = 12;
@@ -129,8 +128,7 @@ TEST(weft_sim_open__drops_where_the_file_says_drop)
 	for (unsigned says = 0; says < 2; says++) {
 		struct small s = small_make(ONE_WITH("full: drop, queue: 100KB"));
 
-		s.config.says_discipline = says;
-		s.config.discipline = WEFT_DISCIPLINE_TRIM;
+		s.config.discipline = says ? WEFT_DISCIPLINE_TRIM : WEFT_DISCIPLINE_UNSAID;
 		CHECK(weft_sim_incast(s.topo, 12, 300000, 1, s.flows));
 		s.n = 12;
 		small_run(&s);

@@ -74,7 +74,6 @@ TEST(plan_make__says_what_is_wrong)
 		s.config.threads = rows[i].threads;
 		s.config.paths = rows[i].paths;
 		s.config.reply_paths = rows[i].reply_paths;
-		s.config.says_discipline = true;
 		s.config.discipline = rows[i].discipline;
 		CHECK_EQ(weft_sim_open(&s.sim, &s.config, &rows[i].flow, 1, NULL, 0, s.error,
 				 sizeof(s.error)),

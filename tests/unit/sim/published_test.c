@@ -14,7 +14,6 @@ static struct small make(const char *fabric, enum weft_rival_kind kind, enum wef
 	struct small s = small_make(fabric);
 
 	s.config.rival.kind = kind;
-	s.config.says_discipline = true;
 	s.config.discipline = how;
 	return s;
 }

@@ -93,7 +93,6 @@ static struct small roce(void)
 
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
 	s.config.rival.qps = 2;
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	s.config.bgp_detect_ps = s.config.bgp_converge_ps = UINT64_C(20000000);
 	s.flows[3].dst = s.flows[5].dst == 3 ? 1 : s.flows[5].dst;
@@ -108,7 +107,6 @@ static struct small lossless(void)
 	struct small s = small_make(SMALL_ONE);
 
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	for (uint32_t i = 1; i < 16; i++)
 		s.flows[s.n++] = (struct weft_sim_flow){ .src = i, .dst = 0, .len_bytes = 200000 };

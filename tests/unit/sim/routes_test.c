@@ -8,7 +8,6 @@ static struct small make(const char *fabric)
 	struct small s = small_make(fabric);
 
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	s.config.bgp_detect_ps = 50 * US;
 	s.config.bgp_converge_ps = 100 * US;

@@ -74,7 +74,6 @@ static struct sample wait_in_tree(double rho, uint32_t n)
 			.told = true };
 	}
 	s.config.rival.kind = WEFT_RIVAL_SPRAY; /* nobody probes: nothing but data goes there */
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_TRIM;
 	REQUIRE(!weft_sim_open(&s.sim, &s.config, flows, n, NULL, 0, s.error, sizeof(s.error)));
 	small_run(&s);
@@ -158,7 +157,6 @@ static double slowest_of_hashed(uint64_t seed)
 
 	s.config.seed = seed;
 	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.says_discipline = true;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	for (uint32_t i = 0; i < BALLS; i++)
 		s.flows[s.n++] =

@@ -27,14 +27,13 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK_EQ(c.rival.kind, WEFT_RIVAL_ROCE);
 	CHECK_EQ(c.rival.qps, 4);
 	CHECK(c.rival.dcqcn);
-	CHECK(!c.says_discipline);
+	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_UNSAID);
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(1000000000000));
 	CHECK(!parse(&c, "--transport=stripe", "--pfc", "--bgp-detect=50ms"));
-	CHECK(c.says_discipline);
 	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_LOSSLESS);
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(50000000000));
 	CHECK(!parse(&c, "--transport=ndp", "--window=30", "--rto=1ms"));
-	CHECK(!c.says_discipline);
+	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_UNSAID);
 	CHECK_EQ(c.rival.window_pkts, 30);
 	CHECK_EQ(c.rival.rto_ps, 1000000000);
 	CHECK(!parse(&c, "--transport=mrc", NULL, NULL));

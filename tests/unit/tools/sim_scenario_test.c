@@ -51,7 +51,6 @@ TEST(sim_scenario_text__says_the_same_in_a_scenarios_words)
 	a.config.paths = 24;
 	a.config.reply_paths = 8;
 	a.config.seed = 7;
-	a.config.says_marks = true;
 	a.config.marks = WEFT_MARKS_CORE;
 	struct weft_play *play = opened(&a);
 
@@ -67,7 +66,7 @@ TEST(sim_scenario_text__says_the_same_in_a_scenarios_words)
 	CHECK_EQ(script.config->paths, 24);
 	CHECK_EQ(script.config->reply_paths, 8);
 	CHECK_EQ(weft_sim_marks(script.config), WEFT_MARKS_CORE);
-	CHECK(!script.config->says_discipline);
+	CHECK_EQ(script.config->discipline, WEFT_DISCIPLINE_UNSAID);
 	CHECK_EQ(script.n_flows, 3 + 4);
 	CHECK_EQ(script.flows[0].len_bytes, 65536); /* --bytes, where the load does not say */
 	CHECK_EQ(script.flows[3].len_bytes, 4096);
@@ -86,7 +85,6 @@ TEST(sim_scenario_text__knows_the_settings_of_other_transports)
 		.dcqcn = true,
 		.window_pkts = 99,
 		.rto_ps = 5000000 };
-	a.config.says_discipline = true;
 	a.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	a.config.bgp_detect_ps = 3000000;
 	struct weft_play *play = opened(&a);
