@@ -221,6 +221,7 @@ enum { /* values of verbs */
 	WEFT_DEV_WC_GRH = 1,
 	WEFT_DEV_WC_WITH_IMM = 2,
 	WEFT_DEV_WC_WITH_INV = 8, /* a window of type 2 has ended; imm is its key */
+	WEFT_GRH_BYTES = 40,      /* in front of each datagram received */
 };
 struct weft_dev_wc {
 	uint64_t id;

@@ -19,7 +19,8 @@
  *          EV stands for is the business of whoever puts packets on the wire.
  * Profiles A QP is STRICT (MRC: writes, and writes with immediate), EXTENDED (sends, reads and
  *          atomics besides, as verbs programs know them from RC), one end of XRC (the same, one
- *          way, to shared queues of the sender's choice) or DATAGRAM (as UD).  All but the first
+ *          way, to shared queues of the sender's choice) or DATAGRAM (packets of UD between two
+ *          queue pairs of the caller's, both ways).  All but the first
  *          are ours (docs/decisions/110), want config.extended_qps, and speak only to a peer
  *          that has agreed; a strict QP counts such packets and drops them.
  * Threads  One thread at a time per endpoint.  No locks, no globals.
@@ -88,7 +89,7 @@ struct weft_config {
 	uint32_t wimm_max;      /* 2^, immediates parked per QP */
 	uint32_t answers;       /* 2^, queued SACKs, NACKs, ACKs of the endpoint */
 	uint32_t events;        /* 2^, records of the event ring */
-	uint32_t extended_qps;  /* EXTENDED (two of `qps` each) and DATAGRAM QPs; 0: none */
+	uint32_t extended_qps;  /* of all kinds but STRICT, two of `qps` each; 0: none */
 	uint32_t rd_atomic_max; /* 2^, 1..128, <= sq_depth: reads and atomics of a QP, each way */
 	uint32_t recvqs, recvq_depth; /* shared receive queues, ..65535; 2^, receives in each */
 
@@ -127,11 +128,11 @@ enum { WEFT_ACCESS_REMOTE_WRITE = 1, WEFT_ACCESS_REMOTE_READ = 2, WEFT_ACCESS_RE
 enum weft_qp_kind {
 	WEFT_QP_STRICT,
 	WEFT_QP_EXTENDED,
-	WEFT_QP_DATAGRAM,
+	WEFT_QP_DATAGRAM, /* carries WEFT_WORK_DATAGRAM, in order and once, and nothing else */
 	WEFT_QP_XRC_SEND, /* as EXTENDED; asks, and takes no requests */
 	WEFT_QP_XRC_RECV, /* answers XRC_SEND; receives come from the queue that a packet names */
 };
-enum { WEFT_NO_RECVQ = 0, WEFT_RNR_FOR_EVER = 7, WEFT_GRH_BYTES = 40 };
+enum { WEFT_NO_RECVQ = 0, WEFT_RNR_FOR_EVER = 7 };
 
 struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target state */
 	/* INIT */
@@ -144,7 +145,6 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint32_t recvq;         /* from weft_recvq_open(); WEFT_NO_RECVQ: receives of its own */
 	uint32_t deny;          /* WEFT_ACCESS_*: not for the peer, whatever regions allow */
 	uint32_t xrcd;          /* XRC_RECV: of weft_recvq_share() */
-	uint32_t qkey;          /* DATAGRAM, which reads nothing of what follows */
 	/* RTR: agreed out of band (Table 10-1) */
 	uint32_t peer, peer_qpn, pathset;
 	uint32_t psn_rx;        /* first PSN the peer will send */
@@ -192,16 +192,15 @@ struct weft_work { /* data and to stay untouched until its weft_done */
 	bool scattered;   /* READ: `to` is a list of the caller's, see weft_place */
 	void *to;         /* READ: len_bytes go there; atomics: 8 bytes, the value before */
 	uint64_t operand[2]; /* FETCH_ADD: { add }; CMP_SWAP: { compare, swap } */
-	uint32_t pathset, peer_qpn, qkey; /* DATAGRAM: to the peer of that set */
+	uint32_t qkey, group; /* DATAGRAM: two numbers of the caller's that arrive with it */
 	uint32_t srqn;    /* XRC_SEND: the peer's shared queue, whose domain holds rkey, too */
 	uint32_t shuts;   /* SEND: a window of the peer's that ends when this arrives; 0: none */
-	uint32_t group;   /* DATAGRAM: a number of the caller's that arrives with it, or 0 */
 };
 
 struct weft_recv { /* extended profile */
 	uint64_t id;
 	void *to;
-	uint32_t len_bytes; /* a DATAGRAM's begins with WEFT_GRH_BYTES that are left alone */
+	uint32_t len_bytes;
 	bool scattered;     /* `to` is a list of the caller's, see weft_place */
 	bool spoilt;        /* see weft_recv_spoil() */
 };
@@ -213,7 +212,7 @@ enum weft_done_kind {
 	WEFT_DONE_READ,
 	WEFT_DONE_FETCH_ADD,
 	WEFT_DONE_CMP_SWAP,
-	WEFT_DONE_DATAGRAM, /* has left */
+	WEFT_DONE_DATAGRAM,
 	WEFT_DONE_RECV,     /* a send or a datagram has arrived; or a receive was flushed */
 };
 enum weft_done_flag {
@@ -226,13 +225,13 @@ struct weft_done {
 	uint64_t id;      /* of the work, or of the consumed receive */
 	uint64_t user;    /* of the QP */
 	uint32_t qpn;
-	uint32_t len_bytes; /* of a datagram received: WEFT_GRH_BYTES included */
+	uint32_t len_bytes;
 	uint32_t imm;
 	uint8_t kind;     /* enum weft_done_kind */
 	uint8_t status;   /* enum weft_status */
 	uint8_t flags;    /* enum weft_done_flag bits, of receives in the extended profile */
-	uint32_t peer, src_qpn; /* whom a datagram came from; peer of others: recvq, see there */
-	uint32_t group;   /* of a datagram: weft_work's */
+	uint32_t recvq;       /* of a receive: that from which it was taken, or WEFT_NO_RECVQ */
+	uint32_t qkey, group; /* of a datagram received: weft_work's */
 };
 
 /*
@@ -368,6 +367,8 @@ int weft_recvq_post(struct weft_endpoint *ep, uint32_t recvq, const struct weft_
 int weft_recvq_set_limit(struct weft_endpoint *ep, uint32_t recvq, uint32_t limit);
 bool weft_recvq_limit_hit(struct weft_endpoint *ep, uint32_t recvq);
 uint32_t weft_recvq_count(const struct weft_endpoint *ep, uint32_t recvq);
+/* Takes the oldest one out, as a message would; false: there is none. */
+bool weft_recvq_take(struct weft_endpoint *ep, uint32_t recvq, struct weft_recv *recv);
 
 /*
  * XRC: the queue may be named by whoever speaks to an XRC_RECV QP of this domain (not 0); its
@@ -409,7 +410,6 @@ struct weft_counters {
 	uint64_t no_records; /* sending paused: inflight_pkts too small */
 	uint64_t tx_rnr, rx_rnr; /* refusals for want of a receive, among the NACKs */
 	uint64_t tx_reply, rx_reply; /* packets, among the data */
-	uint64_t tx_datagram, rx_datagram; /* packets; neither data nor retransmitted */
 	uint64_t drops[WEFT_DROP_COUNT];
 };
 const struct weft_counters *weft_stats(const struct weft_endpoint *ep);

@@ -152,7 +152,7 @@ enum { WEFT_CC_TYPE_NSCC = 0, WEFT_CC_TYPE_NACK = 2 };
  *   atomics    remote address     remote key  16                read number    two operands, LE
  *   REPLY_*    offset in message  0           of the message    read number    bytes
  *   REPLY_REF. 0                  AETH NAK    0                 read number    none
- *   DATAGRAM*  QPN of the sender  Q_Key       of the message    0              bytes
+ *   DATAGRAM*  multicast group    Q_Key       of the message    which receive  bytes
  *   XRC_WRITE* as a write's
  */
 struct weft_pkt_write {
@@ -256,6 +256,12 @@ static inline bool weft_op_is_extended(uint8_t op)
 {
 	return op >= WEFT_OP_SEND_FIRST && op <= WEFT_OP_DATAGRAM_IMM &&
 	       0x31dffffu >> (op - WEFT_OP_SEND_FIRST) & 1;
+}
+
+/* One packet, in the order of a connection, that serves two queue pairs of datagrams (UD). */
+static inline bool weft_op_is_datagram(uint8_t op)
+{
+	return op == WEFT_OP_DATAGRAM || op == WEFT_OP_DATAGRAM_IMM;
 }
 
 static inline bool weft_op_is_xrc_write(uint8_t op)

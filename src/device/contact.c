@@ -3,10 +3,10 @@
  * contact - who sends us datagrams and whom we send them.
  *
  * A datagram names its receiver by GID and QPN; where that process has its endpoint, and what its
- * engine calls that QP, one must ask.  The answer is kept while there is room.  Who asks says the
- * same of himself, because a receiver must know whom a datagram is from, and his port would drop
- * what comes from an address that nobody has told it.  A process that took another's place asks
- * anew, and thereby replaces it.
+ * engine calls the other end of the courier, one must ask.  The answer is kept while there is room.
+ * Who asks says the same of himself, because a receiver must know whom a datagram is from, and his
+ * port would drop what comes from an address that nobody has told it.  A process that took
+ * another's place asks anew, and thereby replaces it; so does one whose courier has failed.
  */
 #include "local.h"
 
@@ -16,11 +16,12 @@
 
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 #define KEEP_NS UINT64_C(1000000000)
-#define TRIES 8u
 
 static void forget(struct weft_dev *dev, struct contact *contact)
 {
-	if (contact->known)
+	if (contact->courier)
+		courier_let_go(contact->courier); /* and the peer with it */
+	else if (contact->known)
 		weft_live_peer_close(dev->live, contact->peer);
 	*contact = (struct contact){ 0 };
 }
@@ -36,6 +37,31 @@ static struct contact *find(
 			return contact;
 	}
 	return NULL;
+}
+
+static bool is_process(uint32_t qpn)
+{
+	return !(qpn & (SLOTS - 1));
+}
+
+bool contact_own(const struct weft_dev *dev, uint32_t own_qpn)
+{
+	const struct weft_dev_qp *qp = dev->qps[own_qpn & (SLOTS - 1)];
+
+	if (is_process(own_qpn))
+		return own_qpn >> SLOT_BITS == dev->number;
+	return qp && qp->number == own_qpn && qp->held && qp->attr.state != WEFT_DEV_ERR;
+}
+
+/* A courier that nobody has been told of yet; true where none is wanted. */
+static bool get_courier(struct weft_dev *dev, struct contact *contact)
+{
+	if (is_process(contact->own_qpn))
+		return true;
+	if (!contact_own(dev, contact->own_qpn))
+		return false;
+	contact->courier = courier_open(dev->qps[contact->own_qpn & (SLOTS - 1)], contact);
+	return contact->courier != NULL;
 }
 
 static struct contact *make(
@@ -59,6 +85,10 @@ static struct contact *make(
 	oldest->nonce = device_random();
 	oldest->used_ns = now;
 	memcpy(oldest->gid, gid, 16);
+	if (!get_courier(dev, oldest)) {
+		forget(dev, oldest);
+		return NULL;
+	}
 	return oldest;
 }
 
@@ -75,65 +105,79 @@ struct contact *contact_take(
 		return contact;
 	}
 	contact->used_ns = WEFT_MAX(contact->used_ns, now);
-	if (!contact->known && contact->tries >= TRIES && now > contact->ask_at_ns + ASK_AGAIN_NS) {
+	if (!contact->known && contact->tries >= CONTACT_TRIES &&
+		now > contact->ask_at_ns + ASK_AGAIN_NS) {
 		contact->tries = 0;
+		contact->vain = true;
 		greet_ask(dev, contact);
 	}
 	return contact;
 }
 
-bool contact_learn(struct weft_dev *dev, const struct greet *greet, struct contact *contact)
+/* He is where he was, and has not begun anew. */
+static bool is_same(const struct contact *contact, const struct greet *greet)
+{
+	return contact->end.udp_port == greet->end.udp_port &&
+	       contact->end.src_port[0] == greet->end.src_port[0] &&
+	       contact->eq_number == greet->qp.eq_number && contact->psn == greet->qp.psn;
+}
+
+struct contact *contact_learn(
+	struct weft_dev *dev, const struct greet *greet, struct contact *contact)
 {
 	char error[256];
-	uint32_t peer, pathset;
 
 	if (!contact)
 		contact = find(dev, greet->qp.peer_qpn, greet->end.addr[0], greet->qp.qpn);
+	if (contact && contact->known && is_same(contact, greet))
+		return contact;
+	if (contact && contact->known) {
+		forget(dev, contact);
+		contact = NULL;
+	}
 	if (!contact)
 		contact = make(dev, greet->qp.peer_qpn, greet->end.addr[0], greet->qp.qpn);
-	if (!contact)
-		return false;
-	contact->eq_number = greet->qp.eq_number;
-	if (contact->known) {
-		if (contact->end.udp_port == greet->end.udp_port &&
-			contact->end.src_port[0] == greet->end.src_port[0])
-			return true;
-		weft_live_peer_close(dev->live, contact->peer);
-		contact->known = false;
-	}
-	if (weft_live_peer_open(dev->live, &greet->end, &peer, &pathset, error, sizeof(error)))
-		return false;
+	if (!contact || weft_live_peer_open(dev->live, &greet->end, &contact->peer,
+				&contact->pathset, error, sizeof(error)))
+		return NULL;
 	contact->known = true;
-	contact->peer = peer;
-	contact->pathset = pathset;
 	contact->end = greet->end;
-	return true;
+	contact->eq_number = greet->qp.eq_number;
+	contact->psn = greet->qp.psn;
+	if (contact->courier && courier_connect(contact->courier, contact, &greet->qp)) {
+		forget(dev, contact);
+		return NULL;
+	}
+	return contact;
 }
 
-const struct contact *contact_by_peer(
-	const struct weft_dev *dev, uint32_t peer, uint32_t own_qpn, uint32_t eq_number)
+bool contact_is_awaited(const struct contact *contact)
+{
+	return !contact->known && !contact->vain && contact->tries < CONTACT_TRIES;
+}
+
+void contact_say(const struct contact *contact, struct greet_qp *own)
+{
+	own->mpr_psns = WEFT_MPR_UNIT_PSNS;
+	if (contact->courier)
+		courier_say(contact->courier, own);
+}
+
+void contact_forget_qp(struct weft_dev_qp *qp)
+{
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
+		if (qp->dev->contacts[i].in_use && qp->dev->contacts[i].own_qpn == qp->number)
+			forget(qp->dev, &qp->dev->contacts[i]);
+}
+
+void contact_failed(struct weft_dev *dev, uint32_t eq_number)
 {
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		const struct contact *contact = &dev->contacts[i];
+		struct courier *courier = dev->contacts[i].courier;
 
-		if (contact->known && contact->peer == peer && contact->own_qpn == own_qpn &&
-			contact->eq_number == eq_number)
-			return contact;
+		if (courier && courier->eq_number == eq_number)
+			forget(dev, &dev->contacts[i]);
 	}
-	return NULL;
-}
-
-bool contact_own(const struct weft_dev *dev, uint32_t own_qpn, uint32_t *eq_number)
-{
-	const struct weft_dev_qp *qp = dev->qps[own_qpn & (SLOTS - 1)];
-
-	*eq_number = 0;
-	if (own_qpn >> SLOT_BITS == dev->number && !(own_qpn & (SLOTS - 1)))
-		return true;
-	if (!qp || qp->number != own_qpn || qp->init.profile != WEFT_DEV_DATAGRAM || !qp->eq)
-		return false;
-	*eq_number = qp->eq_number;
-	return true;
 }
 
 /* ---- address handles ---- */

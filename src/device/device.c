@@ -43,8 +43,9 @@ static void watch_forks(void)
 
 static void size_engine(struct weft_config *engine)
 {
-	engine->qps = 4 * QPS_MAX; /* two of an extended one, and as many that acknowledge on */
-	engine->extended_qps = 2 * QPS_MAX;
+	/* Two of an extended one, two of a contact, and as many that acknowledge on. */
+	engine->qps = 8 * QPS_MAX;
+	engine->extended_qps = 2 * QPS_MAX + 2 * CONTACTS_MAX;
 	engine->cqs = 1;
 	engine->cq_depth = 1u << 17;
 	engine->regions = KEYS;
@@ -52,12 +53,12 @@ static void size_engine(struct weft_config *engine)
 	engine->paths_per_set = 256;
 	engine->paths = 1u << 18;
 	engine->sq_depth = 256;
-	engine->rq_depth = 4096; /* what a late turn may find of datagrams */
+	engine->rq_depth = 512;
 	engine->inflight_pkts = 16384;
 	engine->answers = 4096;
 	engine->events = 8192;
 	engine->rd_atomic_max = RD_ATOMIC_MAX;
-	engine->recvqs = SRQS_MAX;
+	engine->recvqs = SRQS_MAX + QPS_MAX + ZOMBIES_MAX; /* those of datagrams have one each */
 	engine->recvq_depth = SRQ_DEPTH_MAX;
 }
 
@@ -152,7 +153,7 @@ static void linger(struct weft_dev *dev)
 			weft_clock_sleep(100000);
 			pthread_mutex_lock(&dev->lock);
 		}
-		(void)qp_reap(dev, weft_clock_now(NULL), false);
+		(void)zombie_reap(dev, weft_clock_now(NULL), false);
 	}
 }
 
@@ -169,7 +170,7 @@ bool device_leave(struct weft_dev *dev)
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct weft_dev_qp *qp = dev->qps[i];
 
-		if (!qp || !qp->eq)
+		if (!qp || !pair_is_open(qp))
 			continue;
 		qp->attr.state = WEFT_DEV_ERR;
 		qp_let_go(qp);

@@ -96,6 +96,8 @@ bool done_is_idle(const struct weft_dev_qp *qp)
 {
 	struct weft_qp_info info;
 
+	if (qp->held)
+		return true; /* a datagram is done when it has been given away */
 	weft_qp_info(qp->eq, &info);
 	for (uint64_t i = qp->sq_head; i != qp->sq_fed; i++)
 		if (qp->sq[i & qp->sq_mask].flags & WEFT_DEV_SIGNALED)
@@ -116,43 +118,8 @@ void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
 	pair_to_error(qp);
 }
 
-/* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs; the
- * second is the group's where it came to one (IBTA vol. 1, 10.5). */
-static void put_grh(void *to, bool scattered, const struct weft_done *done,
-	const struct contact *from, const uint8_t gid[16])
-{
-	uint8_t grh[WEFT_GRH_BYTES] = { 0x60 };
-	uint32_t bytes = done->len_bytes - WEFT_GRH_BYTES;
-
-	grh[4] = (uint8_t)(bytes >> 8);
-	grh[5] = (uint8_t)bytes;
-	grh[6] = 17; /* UDP */
-	grh[7] = 64;
-	if (from)
-		memcpy(grh + 8, from->gid, 16);
-	memcpy(grh + 24, gid, 16);
-	if (done->len_bytes < WEFT_GRH_BYTES)
-		return;
-	if (scattered)
-		post_scatter(to, 0, grh, sizeof(grh));
-	else if (to)
-		memcpy(to, grh, sizeof(grh));
-}
-
-/* A copy for a group that it has left meanwhile, or was never in: as if it had not come. */
-static void refuse_copy(
-	struct weft_dev_qp *qp, const struct weft_done *done, struct weft_dev_srq *srq)
-{
-	qp->dev->copies_refused++;
-	if (qp->held)
-		held_drop(qp, done->id);
-	else if (srq)
-		srq_again(srq, (uint32_t)done->id);
-}
-
 static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 {
-	const uint8_t *gid = done->group ? group_of(qp, done->group) : qp->dev->name.gid;
 	struct weft_dev_wc wc = {
 		.status = statuses[done->status],
 		.op = done->kind == WEFT_DONE_RECV_IMM ? WEFT_DEV_DONE_RECV_IMM
@@ -164,22 +131,14 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 	};
 	bool has_imm = done->kind == WEFT_DONE_RECV_IMM || done->flags & WEFT_DONE_HAS_IMM;
 	bool solicited = qp->init.profile == WEFT_DEV_STRICT || done->flags & WEFT_DONE_SOLICITED;
-	struct recv held = { 0 }, *recv = &held;
-	struct weft_dev_srq *srq = qp->init.xrcd ? xrc_find(qp->dev, done->peer) : qp->init.srq;
+	struct recv *recv;
+	struct weft_dev_srq *srq = qp->init.xrcd ? xrc_find(qp->dev, done->recvq) : qp->init.srq;
 
 	if (qp->init.xrcd && !srq)
 		return;
-	if (!gid) {
-		refuse_copy(qp, done, srq);
-		return;
-	}
 	wc.flags = (has_imm ? WEFT_DEV_WC_WITH_IMM : 0u) |
 		   (done->flags & WEFT_DONE_SHUT ? WEFT_DEV_WC_WITH_INV : 0u);
-	if (qp->held) {
-		held.to = held_at(qp, done->id);
-		if (done->status || !held.to)
-			return; /* the program's own are flushed from its queue */
-	} else if (srq) {
+	if (srq) {
 		recv = &srq->slots[done->id];
 		srq->free[srq->n_free++] = (uint32_t)done->id;
 	} else {
@@ -190,19 +149,6 @@ static void take_recv(struct weft_dev_qp *qp, const struct weft_done *done)
 	wc.id = recv->id;
 	if (done->status == WEFT_LOCAL_PROTOCOL && recv->fault)
 		wc.status = recv->fault;
-	if (qp->init.profile == WEFT_DEV_DATAGRAM && !done->status) {
-		const struct contact *from =
-			contact_by_peer(qp->dev, done->peer, qp->number, done->src_qpn);
-
-		wc.src_qpn = from ? from->qpn : 0;
-		put_grh(recv->to, recv->scattered, done, from, gid);
-		wc.flags |= WEFT_DEV_WC_GRH;
-	}
-	if (qp->held) {
-		if (qp->attr.state != WEFT_DEV_ERR)
-			held_put(qp, done->id, &wc, solicited);
-		return;
-	}
 	if (qp->init.xrcd)
 		xrc_done(qp, srq, &wc, solicited);
 	else
@@ -216,10 +162,6 @@ static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
 	if (done->id < qp->sq_head || done->id >= qp->sq_tail)
 		return; /* flushed already */
 	done_until(qp, done->id);
-	struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
-
-	if (work->is_group && !done->status && !group_copy_done(work))
-		return;
 	finish_send(qp, statuses[done->status], done->status);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
@@ -231,7 +173,10 @@ void done_take(struct weft_dev *dev, const struct weft_done *done)
 {
 	struct weft_dev_qp *qp = (struct weft_dev_qp *)(uintptr_t)done->user;
 
-	(void)dev;
+	if (done->user & COURIER_USER) {
+		courier_done(dev, (struct courier *)(uintptr_t)(done->user & ~COURIER_USER), done);
+		return;
+	}
 	if (!qp || done->status >= WEFT_COUNT(statuses))
 		return;
 	if (done->kind == WEFT_DONE_RECV_IMM || done->kind == WEFT_DONE_RECV)

@@ -35,7 +35,6 @@
 #define ANSWERS_PER_S 4096u
 #define READ_MAX 64
 #define TRIES_MIN 8u /* whatever the clock says: this process may have stood still */
-#define HELLO_TRIES 8u
 
 int greet_open(struct weft_dev *dev, char *error, size_t error_bytes)
 {
@@ -165,13 +164,11 @@ void greet_ask(struct weft_dev *dev, struct contact *contact)
 {
 	struct greet greet = { .kind = GREET_HELLO,
 		.nonce = contact->nonce,
-		.qp = { .qpn = contact->own_qpn,
-			.peer_qpn = contact->qpn,
-			.mpr_psns = WEFT_MPR_UNIT_PSNS } };
+		.qp = { .qpn = contact->own_qpn, .peer_qpn = contact->qpn } };
 	uint64_t now = weft_clock_now(NULL);
 
 	contact->ask_at_ns = now + (FIRST_WAIT_NS << WEFT_MIN(contact->tries, 6u));
-	(void)contact_own(dev, contact->own_qpn, &greet.qp.eq_number);
+	contact_say(contact, &greet.qp);
 	greet_send_to(dev, contact->gid, contact->qpn >> SLOT_BITS, contact->tries++, &greet);
 	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, contact->ask_at_ns);
 }
@@ -214,7 +211,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
 		struct contact *contact = &dev->contacts[i];
 
-		if (!contact->in_use || contact->known || contact->tries >= HELLO_TRIES)
+		if (!contact->in_use || contact->known || contact->tries >= CONTACT_TRIES)
 			continue;
 		if (now >= contact->ask_at_ns)
 			greet_ask(dev, contact);
@@ -232,7 +229,6 @@ static struct weft_dev_qp *find_qp(const struct weft_dev *dev, const struct gree
 	if (!qp || qp->number != greet->qp.peer_qpn || !qp->eq ||
 		qp->attr.peer_qpn != greet->qp.qpn ||
 		xrc_peer(qp->init.profile) != greet->qp.profile ||
-		qp->init.profile == WEFT_DEV_DATAGRAM ||
 		greet->qp.qpn >> SLOT_BITS != greet->number ||
 		memcmp(qp->attr.gid, greet->end.addr[0], 16) || qp->attr.state < WEFT_DEV_RTR ||
 		qp->attr.state > WEFT_DEV_SQD)
@@ -272,12 +268,16 @@ static void take_pair(struct weft_dev *dev, const struct greet *asked, uint32_t 
 
 static void take_hello(struct weft_dev *dev, const struct greet *asked, uint32_t plane)
 {
-	struct greet greet = { .kind = GREET_HELLO_ANSWER };
+	struct greet greet = { .kind = GREET_HELLO_ANSWER,
+		.qp = { .qpn = asked->qp.peer_qpn, .peer_qpn = asked->qp.qpn } };
+	const struct contact *contact;
 
-	if (asked->qp.qpn >> SLOT_BITS != asked->number ||
-		!contact_own(dev, asked->qp.peer_qpn, &greet.qp.eq_number) ||
-		!contact_learn(dev, asked, NULL))
+	if (asked->qp.qpn >> SLOT_BITS != asked->number || !contact_own(dev, asked->qp.peer_qpn))
 		return;
+	contact = contact_learn(dev, asked, NULL);
+	if (!contact)
+		return;
+	contact_say(contact, &greet.qp);
 	answer(dev, asked, &greet, plane);
 }
 

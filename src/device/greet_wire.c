@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAGIC 0x57465464u
-#define VERSION 1u
+#define VERSION 2u /* 2: HELLO tells of a courier */
 #define FLAG_TRIM 1u
 #define FLAG_DYNAMIC 2u
 

@@ -385,7 +385,7 @@ static void meet(struct weft_dev *dev, const struct group *group, const struct m
 	for (uint32_t i = 0; i < SLOTS && left; i++) {
 		const struct weft_dev_qp *qp = dev->qps[i];
 
-		if (!qp || qp->init.profile != WEFT_DEV_DATAGRAM || !qp->eq)
+		if (!qp || !qp->held)
 			continue;
 		(void)contact_take(dev, qp->number, m->gid, m->qpn);
 		left--;
@@ -465,7 +465,7 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 	struct group *group = take(qp->dev, work->ah->gid, now);
 
 	if (!group)
-		return ENOENT;
+		return 0;
 	if (!is_busy(group, now)) {
 		group->since_ns = now;
 		group->ready = false;
@@ -477,7 +477,6 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 			WEFT_MIN(qp->dev->greet_at_ns, turn(qp->dev, group, now));
 	if (!is_ready(qp, group, now))
 		return EAGAIN;
-	to->silent = false; /* copies are counted */
 	to->group = group->tag;
 	for (; work->next_copy < group->end; work->next_copy++) {
 		const struct member *m = &group->member[work->next_copy];
@@ -490,17 +489,9 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 			return rc;
 		if (rc == EINPROGRESS && may_wait(qp->dev, group, now))
 			return EAGAIN;
-		work->copies += !rc;
+		qp->dev->copies += !rc;
 	}
-	work->all_copies = true;
-	qp->dev->copies += work->copies;
-	return work->copies == work->copies_done ? ENOENT : 0;
-}
-
-bool group_copy_done(struct work *work)
-{
-	work->copies_done++;
-	return work->all_copies && work->copies_done >= work->copies;
+	return 0;
 }
 
 /* ---- joining ---- */

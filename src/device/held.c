@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held - datagrams that have come before their receives.
+ * held - where datagrams lie between their arrival and their receive.
  *
  * A datagram without a receive is lost, says IBTA.  A card is hardly ever so much faster than the
  * program behind it; a sender that has the receiver's CPU is, and perftest waits for ever for what
  * was lost.  So a queue pair of datagrams receives into room of its own, a few thousand packets,
- * and hands over, in order, what the program has receives for; beyond that datagrams are lost and
- * counted.  The price is a copy of each.
+ * and hands over, in order, what the program has receives for, of its own or of a shared queue;
+ * when the room is full, senders wait (courier.c).  The price is a copy of each.
  *
- * The room is address space until a backlog needs it: what was freed last is used first.
+ * The room is address space until a backlog needs it: what was freed last is used first.  The
+ * engine has no more of it at a time than a burst of packets needs.
+ *
+ * It outlives its queue pair for as long as couriers receive into it.
  */
 #include "local.h"
 
@@ -16,10 +19,12 @@
 #include <string.h>
 
 #define ROOM 4096u /* datagrams */
+#define POSTED 512u
 
 struct held {
+	struct weft_dev *dev;
 	uint8_t *memory;
-	uint32_t slot_bytes, n_free;
+	uint32_t slot_bytes, n_free, recvq, users; /* users: the QP, and couriers */
 	uint64_t first, end; /* of what waits; run freely */
 	uint16_t free[ROOM];
 	struct {
@@ -29,38 +34,45 @@ struct held {
 	} waiting[ROOM];
 };
 
-bool held_open(struct weft_dev_qp *qp)
+struct held *held_open(struct weft_dev *dev)
 {
 	struct held *held = calloc(1, sizeof(*held));
 
 	if (!held)
-		return false;
-	held->slot_bytes = WEFT_GRH_BYTES + qp->dev->end.mtu_bytes;
+		return NULL;
+	held->dev = dev;
+	held->slot_bytes = WEFT_GRH_BYTES + dev->end.mtu_bytes;
 	held->memory = malloc((size_t)ROOM * held->slot_bytes);
-	if (!held->memory) {
+	if (!held->memory || weft_recvq_open(dev->ep, &held->recvq)) {
+		free(held->memory);
 		free(held);
-		return false;
+		return NULL;
 	}
-	qp->held = held;
-	held_reset(qp);
-	return true;
-}
-
-void held_close(struct weft_dev_qp *qp)
-{
-	if (qp->held)
-		free(qp->held->memory);
-	free(qp->held);
-	qp->held = NULL;
-}
-
-void held_reset(struct weft_dev_qp *qp)
-{
-	struct held *held = qp->held;
-
-	held->first = held->end = 0;
-	for (held->n_free = 0; held->n_free < ROOM; held->n_free++)
+	while (held->n_free < ROOM) {
 		held->free[held->n_free] = (uint16_t)(ROOM - 1 - held->n_free);
+		held->n_free++;
+	}
+	return held_share(held);
+}
+
+struct held *held_share(struct held *held)
+{
+	held->users++;
+	return held;
+}
+
+void held_release(struct held *held)
+{
+	if (!held || --held->users)
+		return;
+	WEFT_ASSERT(!weft_recvq_close(held->dev->ep, held->recvq));
+	free(held->memory);
+	free(held);
+}
+
+uint32_t held_queue(const struct held *held)
+{
+	return held->recvq;
 }
 
 static uint8_t *slot_at(const struct held *held, uint64_t slot)
@@ -68,88 +80,141 @@ static uint8_t *slot_at(const struct held *held, uint64_t slot)
 	return held->memory + slot * held->slot_bytes;
 }
 
-void held_feed(struct weft_dev_qp *qp)
+void held_feed(struct held *held)
 {
-	struct held *held = qp->held;
+	uint32_t n = weft_recvq_count(held->dev->ep, held->recvq);
 
-	for (; held->n_free; held->n_free--) {
-		uint16_t slot = held->free[held->n_free - 1];
+	for (; held->n_free && n < POSTED; n++) {
+		uint16_t slot = held->free[--held->n_free];
 		struct weft_recv to = { .id = slot,
-			.to = slot_at(held, slot),
-			.len_bytes = held->slot_bytes };
+			.to = slot_at(held, slot) + WEFT_GRH_BYTES,
+			.len_bytes = held->slot_bytes - WEFT_GRH_BYTES };
 
-		if (weft_post_receive(qp->eq, &to))
-			return;
+		WEFT_ASSERT(!weft_recvq_post(held->dev->ep, held->recvq, &to));
 	}
 }
 
-/* A receive whose memory was taken back: there is no datagram so short that it needs none. */
-static void fail_front(struct weft_dev_qp *qp)
+void held_drop(struct held *held, uint64_t slot)
 {
-	const struct recv *recv = &qp->rq[qp->rq_head++ & qp->rq_mask];
+	held->free[held->n_free++] = (uint16_t)slot;
+	held_feed(held);
+}
+
+/* The receive that is next, of the program's queue or a shared one; false: there is none. */
+static bool next_receive(struct weft_dev_qp *qp, struct recv *next)
+{
+	struct weft_dev_srq *srq = qp->init.srq;
+	struct weft_recv recv;
+
+	if (!srq) {
+		*next = qp->rq[qp->rq_head & qp->rq_mask];
+		return qp->rq_head != qp->rq_tail;
+	}
+	if (!weft_recvq_take(qp->dev->ep, srq->recvq, &recv))
+		return false;
+	*next = srq->slots[recv.id];
+	srq->free[srq->n_free++] = (uint32_t)recv.id;
+	return true;
+}
+
+/* It met what is too long for it. */
+static void put_back(struct weft_dev_qp *qp)
+{
+	struct weft_dev_srq *srq = qp->init.srq;
+
+	if (srq)
+		(void)srq_again(srq, srq->free[--srq->n_free]);
+}
+
+/* A receive whose memory was taken back: there is no datagram so short that it needs none. */
+static void fail(struct weft_dev_qp *qp, const struct recv *recv)
+{
 	struct weft_dev_wc wc = { .id = recv->id,
 		.status = recv->fault,
 		.op = WEFT_DEV_DONE_RECV,
 		.vendor = WEFT_LOCAL_PROTOCOL };
 
+	qp->rq_head += !qp->init.srq;
 	done_recv(qp, &wc, false);
 	pair_to_error(qp);
+}
+
+/* False: nobody has room for it, and it waits on. */
+static bool hand_over(struct weft_dev_qp *qp, uint64_t at)
+{
+	struct held *held = qp->held;
+	struct weft_dev_wc *wc = &held->waiting[at].wc;
+	const uint8_t *from = slot_at(held, held->waiting[at].slot);
+	struct recv recv;
+
+	if (!qp->init.srq && !qp->init.rq_depth)
+		return true; /* there never will be a receive */
+	if (!next_receive(qp, &recv))
+		return false;
+	if (recv.fault) {
+		fail(qp, &recv);
+		return true;
+	}
+	if (wc->len_bytes > recv.len_bytes) {
+		qp->dev->datagrams_too_long++;
+		put_back(qp);
+		return true;
+	}
+	if (recv.scattered)
+		post_scatter(recv.to, 0, from, wc->len_bytes);
+	else
+		memcpy(recv.to, from, wc->len_bytes);
+	wc->id = recv.id;
+	qp->rq_head += !qp->init.srq;
+	done_recv(qp, wc, held->waiting[at].solicited);
+	return true;
 }
 
 void held_hand_over(struct weft_dev_qp *qp)
 {
 	struct held *held = qp->held;
-	bool any = false;
 
-	while (held->first != held->end && qp->rq_head != qp->rq_tail) {
-		const struct recv *recv = &qp->rq[qp->rq_head & qp->rq_mask];
-		uint64_t at = held->first++ % ROOM;
-		struct weft_dev_wc *wc = &held->waiting[at].wc;
-		uint16_t slot = held->waiting[at].slot;
+	while (held->first != held->end && qp->attr.state != WEFT_DEV_ERR) {
+		uint64_t at = held->first % ROOM;
 
-		held->free[held->n_free++] = slot;
-		any = true;
-		if (recv->fault) {
-			fail_front(qp);
+		if (!hand_over(qp, at))
 			break;
-		}
-		if (wc->len_bytes > recv->len_bytes) {
-			qp->dev->datagrams_too_long++;
-			continue;
-		}
-		if (recv->scattered)
-			post_scatter(recv->to, 0, slot_at(held, slot), wc->len_bytes);
-		else
-			memcpy(recv->to, slot_at(held, slot), wc->len_bytes);
-		wc->id = recv->id;
-		qp->rq_head++;
-		done_recv(qp, wc, held->waiting[at].solicited);
+		held->first++;
+		held->free[held->n_free++] = held->waiting[at].slot;
 	}
-	if (any && qp->eq && qp->attr.state != WEFT_DEV_ERR)
-		held_feed(qp);
+	held_feed(held);
 }
 
-void *held_at(struct weft_dev_qp *qp, uint64_t slot)
+bool held_waits(const struct weft_dev_qp *qp)
 {
-	return slot < ROOM ? slot_at(qp->held, slot) : NULL;
+	return qp->held && qp->held->first != qp->held->end;
 }
 
-void held_drop(struct weft_dev_qp *qp, uint64_t slot)
+/* What a receiver of datagrams finds in front of its data: an IPv6 header with both GIDs (IBTA
+ * vol. 1, 10.5). */
+static void put_grh(uint8_t grh[WEFT_GRH_BYTES], struct grh gids, uint32_t bytes)
 {
-	if (slot >= ROOM)
-		return;
-	qp->held->free[qp->held->n_free++] = (uint16_t)slot;
-	if (qp->eq && qp->attr.state != WEFT_DEV_ERR)
-		held_feed(qp);
+	memset(grh, 0, 8);
+	grh[0] = 0x60;
+	grh[4] = (uint8_t)(bytes >> 8);
+	grh[5] = (uint8_t)bytes;
+	grh[6] = 17; /* UDP */
+	grh[7] = 64;
+	memcpy(grh + 8, gids.from, 16);
+	memcpy(grh + 24, gids.to, 16);
 }
 
-void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, bool solicited)
+void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc,
+	struct grh gids, bool solicited)
 {
 	struct held *held = qp->held;
 	uint64_t at = held->end++ % ROOM;
 
+	put_grh(slot_at(held, slot), gids, wc->len_bytes - WEFT_GRH_BYTES);
 	held->waiting[at].wc = *wc;
 	held->waiting[at].slot = (uint16_t)slot;
 	held->waiting[at].solicited = solicited;
 	held_hand_over(qp);
+	if (qp->init.srq && held_waits(qp))
+		queue_backlog(qp);
 }

@@ -30,6 +30,7 @@
 #define RD_ATOMIC_MAX 16u
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
+#define CONTACT_TRIES 20u /* a second: a busy host, and planes that are down */
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
 #define GROUP_QPN 0xffffffu
@@ -55,9 +56,9 @@ struct work { /* a send of the program, in its ring */
 	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
 	bool scattered;
 	bool lent;     /* data or to is the program's memory itself, by lkey */
-	bool is_group, all_copies; /* to a group; all copies have been posted */
+	bool is_group;
 	uint32_t lkey;
-	uint32_t next_copy, copies, copies_done; /* next: member; posted; left */
+	uint32_t next_copy; /* to which member of the group */
 	uint32_t access;         /* BIND_MW: with lkey, rkey and: */
 	uint64_t window_bytes;   /* from remote_va */
 	struct weft_dev_mw *mw;  /* or NULL: it is gone */
@@ -79,18 +80,32 @@ struct zombie { /* an engine's QP that acknowledges on */
 	uint64_t until_ns;
 	uint32_t peer, set;
 	bool has_peer, has_set;
+	struct courier *courier; /* or NULL */
 };
 
 /* A datagram QP of some host, and ours that talks to it; or a process, for probes. */
 struct contact {
 	uint8_t gid[16];
 	uint32_t own_qpn, qpn;     /* as programs call them; slot 0: the process */
-	uint32_t eq_number;        /* qpn in the engine */
+	uint32_t eq_number, psn;   /* of its courier */
 	uint32_t peer, pathset, tries;
 	bool in_use, known;
+	bool vain;                 /* he has been silent for all tries once: nobody waits again */
 	uint64_t nonce, ask_at_ns, used_ns, since_ns;
 	struct weft_live_end end;
+	struct courier *courier;   /* NULL: of a process */
 };
+
+struct courier { /* see courier.c */
+	struct contact *contact;
+	struct weft_dev_qp *qp; /* NULL, and contact: it has been let go */
+	struct held *held;      /* where it receives */
+	struct weft_qp *eq;
+	uint32_t eq_number, psn_tx;
+	uint32_t under_way;     /* copies that have not been acknowledged */
+	uint64_t moved_ns;      /* when the last one was, or the first of them was posted */
+};
+#define COURIER_USER UINT64_C(1) /* in weft_done.user: it is a courier's, and not a QP's */
 
 /* Why a greeting was dropped: no sense in it; not from who it says; too many a second; an answer
  * to what was not asked. */
@@ -129,7 +144,8 @@ struct weft_dev {
 	long preemptions;           /* of a polling thread, as last counted; -1: not yet */
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
 	uint32_t greet_tokens;
-	uint64_t datagrams_too_long; /* lost: longer than their receive */
+	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
+	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
 	struct weft_dev_qp *qps[SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t n_draining;
@@ -248,7 +264,7 @@ struct weft_dev_qp {
 	struct work *sq;
 	struct recv *rq;
 	uint8_t *inlines, *lists;
-	struct held *held; /* of datagrams, with a receive queue of its own; else NULL */
+	struct held *held; /* of datagrams, from RTR on; else NULL */
 	uint32_t sq_mask, rq_mask;
 	uint64_t sq_head, sq_fed, sq_tail, rq_head, rq_fed, rq_tail;
 };
@@ -275,6 +291,7 @@ bool device_leave(struct weft_dev *dev);
 
 /* One turn: packets, completions, feeding.  Returns whether anything moved. */
 bool run_once(struct weft_dev *dev);
+bool run_done(struct weft_dev *dev); /* of that, completions only */
 /* Something was posted, or a deadline came nearer: the thread must not sleep past it. */
 void run_wake(struct weft_dev *dev);
 int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
@@ -346,8 +363,11 @@ void pair_to_error(struct weft_dev_qp *qp);
 struct greet_qp;
 int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
 	const struct greet_qp *peer);
-void qp_let_go(struct weft_dev_qp *qp); /* the engine's QP becomes a zombie */
-bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest); /* zombies whose time is over */
+void qp_let_go(struct weft_dev_qp *qp); /* the engine's QPs become zombies */
+static inline bool pair_is_open(const struct weft_dev_qp *qp) /* RTR has been reached */
+{
+	return qp->eq || qp->held;
+}
 
 /* ---- reclaim.c ---- */
 
@@ -404,17 +424,42 @@ static inline bool xrc_is_part(uint8_t profile)
 	return profile == WEFT_DEV_XRC_SEND || profile == WEFT_DEV_XRC_RECV;
 }
 
+/* ---- zombie.c ---- */
+
+/* Not connected: nobody waits for its answers. */
+void zombie_make(struct weft_dev *dev, const struct zombie *zombie, bool connected);
+/* Ends those whose time is over; oldest: one at least.  False: there was none. */
+bool zombie_reap(struct weft_dev *dev, uint64_t now, bool oldest);
+
 /* ---- held.c ---- */
 
-bool held_open(struct weft_dev_qp *qp);
-void held_close(struct weft_dev_qp *qp);
-void held_reset(struct weft_dev_qp *qp);
-void held_feed(struct weft_dev_qp *qp); /* room for the engine to receive into */
-void *held_at(struct weft_dev_qp *qp, uint64_t slot); /* NULL: no such slot */
-/* A datagram lies in `slot`; wc->len_bytes of it, at most those of a packet. */
-void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, bool solicited);
-void held_drop(struct weft_dev_qp *qp, uint64_t slot); /* it is to be nothing */
+struct grh { /* GIDs: the sender's; the receiver's, or a group's */
+	const uint8_t *from, *to;
+};
+struct held *held_open(struct weft_dev *dev); /* of one user; NULL: no room */
+struct held *held_share(struct held *held);   /* of one more */
+void held_release(struct held *held);
+uint32_t held_queue(const struct held *held); /* the engine's, to receive from */
+void held_feed(struct held *held); /* room for the engine to receive into */
+/* A datagram lies in `slot`; wc->len_bytes with its GRH. */
+void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc,
+	struct grh gids, bool solicited);
+void held_drop(struct held *held, uint64_t slot); /* it is to be nothing */
 void held_hand_over(struct weft_dev_qp *qp); /* as far as there are receives */
+bool held_waits(const struct weft_dev_qp *qp); /* for receives */
+
+/* ---- courier.c ---- */
+
+struct greet_qp;
+struct courier *courier_open(struct weft_dev_qp *qp, struct contact *contact); /* NULL: no room */
+void courier_say(const struct courier *courier, struct greet_qp *own);
+int courier_connect(struct courier *courier, const struct contact *contact,
+	const struct greet_qp *peer);
+void courier_let_go(struct courier *courier); /* before its contact is wiped */
+void courier_free(struct courier *courier);
+/* 0: a copy is under way; EAGAIN: later; ENOENT: it is lost. */
+int courier_send(struct courier *courier, struct weft_work *work);
+void courier_done(struct weft_dev *dev, struct courier *courier, const struct weft_done *done);
 
 /* ---- greet_wire.c ---- */
 
@@ -444,7 +489,7 @@ struct greet {
 	uint64_t nonce, echo;
 	uint32_t number;
 	struct weft_live_end end;
-	struct greet_qp qp; /* HELLO*: numbers only, 0 where no QP is meant */
+	struct greet_qp qp; /* HELLO*: of the courier; numbers of 0 where a process is meant */
 	struct greet_group group; /* GROUP* only */
 };
 size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX]);
@@ -466,18 +511,21 @@ void greet_send_to(struct weft_dev *dev, const uint8_t gid[16], uint32_t number,
 /* Known or being asked; NULL: too many. */
 struct contact *contact_take(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn);
-bool contact_learn(struct weft_dev *dev, const struct greet *greet, struct contact *contact);
-const struct contact *contact_by_peer(
-	const struct weft_dev *dev, uint32_t peer, uint32_t own_qpn, uint32_t eq_number);
-/* The engine's number of a datagram QP of ours, 0 of a process; false: no such QP now. */
-bool contact_own(const struct weft_dev *dev, uint32_t own_qpn, uint32_t *eq_number);
+/* From its greeting; contact: who was asked, or NULL.  NULL: no room, or it makes no sense. */
+struct contact *contact_learn(
+	struct weft_dev *dev, const struct greet *greet, struct contact *contact);
+/* Ours of that number that takes datagrams, or the process; false: there is none. */
+bool contact_own(const struct weft_dev *dev, uint32_t own_qpn);
+bool contact_is_awaited(const struct contact *contact); /* he may answer yet */
+void contact_say(const struct contact *contact, struct greet_qp *own); /* what peers must know */
+void contact_forget_qp(struct weft_dev_qp *qp);
+void contact_failed(struct weft_dev *dev, uint32_t eq_number); /* if it is a courier's */
 
 /* ---- group.c: multicast ---- */
 
 bool group_is(const uint8_t gid[16]); /* of a group, by its form */
 /* As give_one(): copies to the members; EAGAIN with some of them posted. */
 int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to);
-bool group_copy_done(struct work *work); /* one has left; true: it was the last */
 void group_timers(struct weft_dev *dev, uint64_t now);
 void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer);
 bool group_answered(struct weft_dev *dev, const struct greet *greet); /* false: not believed */

@@ -273,7 +273,7 @@ static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const u
 		/* The first process of the host answers for it. */
 		const struct contact *contact = contact_take(dev, dev->number << SLOT_BITS, gid, 0);
 
-		rc = contact && contact->tries < 8 ? EAGAIN : EHOSTUNREACH;
+		rc = contact && contact->tries < CONTACT_TRIES ? EAGAIN : EHOSTUNREACH;
 	}
 	(void)run_once(dev);
 	run_wake(dev);

@@ -264,10 +264,8 @@ int post_datagram(
 	struct contact *contact = contact_take(qp->dev, qp->number, gid, qpn);
 
 	if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
-		return contact && contact->tries < 8 ? EINPROGRESS : ENOENT;
-	to->pathset = contact->pathset;
-	to->peer_qpn = contact->eq_number;
-	return give(qp, to);
+		return contact && contact_is_awaited(contact) ? EINPROGRESS : ENOENT;
+	return courier_send(contact->courier, to);
 }
 
 static int give_one(struct weft_dev_qp *qp, struct work *work)
@@ -289,7 +287,6 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		.to = work->to,
 		.operand = { work->operand[0], work->operand[1] },
 		.qkey = work->qkey & 1u << 31 ? qp->attr.qkey : work->qkey,
-		.peer_qpn = work->peer_qpn,
 		.srqn = work->srqn,
 		.shuts = work->op == WEFT_DEV_SEND_INV ? work->rkey : 0,
 	};
@@ -302,7 +299,8 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		return give(qp, &to);
 	int rc = post_datagram(qp, work->ah->gid, work->peer_qpn, &to);
 
-	return rc == EINPROGRESS ? EAGAIN : rc;
+	/* One to nowhere has left, as far as one knows. */
+	return rc == EINPROGRESS ? EAGAIN : rc == ENOENT ? 0 : rc;
 }
 
 void queue_backlog(struct weft_dev_qp *qp)
@@ -317,7 +315,7 @@ void queue_backlog(struct weft_dev_qp *qp)
 static void feed_receives(struct weft_dev_qp *qp)
 {
 	if (qp->held) {
-		held_feed(qp);
+		held_hand_over(qp);
 		qp->rq_fed = qp->rq_tail;
 	}
 	while (qp->rq_fed != qp->rq_tail) {
@@ -338,7 +336,7 @@ static void feed_receives(struct weft_dev_qp *qp)
 
 void queue_feed(struct weft_dev_qp *qp)
 {
-	if (!qp->eq || qp->attr.state == WEFT_DEV_ERR)
+	if (!pair_is_open(qp) || qp->attr.state == WEFT_DEV_ERR)
 		return;
 	feed_receives(qp);
 	while (qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) {
@@ -354,21 +352,13 @@ void queue_feed(struct weft_dev_qp *qp)
 
 		if (rc == EAGAIN)
 			break;
-		if (is_here && !rc) {
+		if ((is_here || qp->held) && !rc) {
 			done_until(qp, qp->sq_fed + 1);
 			continue;
 		}
 		qp->sq_fed++;
 		if (!rc)
 			continue;
-		if (rc == ENOENT) { /* a datagram to nowhere: it has left, as far as one knows */
-			struct weft_done done = { .id = qp->sq_fed - 1,
-				.user = (uintptr_t)qp,
-				.kind = WEFT_DONE_DATAGRAM };
-
-			done_take(qp->dev, &done);
-			continue;
-		}
 		/* What was posted before it may still be under way; its turn comes then. */
 		if (qp->sq_fed - 1 == qp->sq_head) {
 			done_fail_front(qp, (uint32_t)-rc);
@@ -378,7 +368,7 @@ void queue_feed(struct weft_dev_qp *qp)
 		break;
 	}
 	if ((qp->connected && qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) ||
-		qp->rq_fed != qp->rq_tail)
+		qp->rq_fed != qp->rq_tail || (qp->init.srq && held_waits(qp)))
 		queue_backlog(qp);
 }
 

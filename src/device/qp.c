@@ -6,9 +6,6 @@
  * only at RTS, sometimes never (servers of perftest stay in RTR).  So the engine's queue pair is
  * opened at RTR with a first PSN of ours, and goes to RTS as soon as the greeting is through; what
  * the program calls RTS only lets its sends go.
- *
- * Closed queue pairs go on acknowledging for a while: their peer may not have heard of the last
- * ACK, and would report an error for what has been received.
  */
 #include "local.h"
 
@@ -16,58 +13,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ZOMBIE_NS UINT64_C(150000000)
 #define FIRST_SLOT 16u /* QPNs 0 and 1 mean something else in the first process */
 
 /* ---- the engine's side ---- */
 
-bool qp_reap(struct weft_dev *dev, uint64_t now, bool oldest)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < dev->n_zombies;) {
-		struct zombie *z = &dev->zombies[i];
-
-		if (z->until_ns > now && !(oldest && !any)) {
-			i++;
-			continue;
-		}
-		weft_qp_close(z->eq);
-		if (z->has_set)
-			(void)weft_pathset_close(dev->ep, z->set);
-		if (z->has_peer)
-			weft_live_peer_close(dev->live, z->peer);
-		/* The order is that of their ends. */
-		memmove(z, z + 1, (--dev->n_zombies - i) * sizeof(*z));
-		any = true;
-	}
-	return any;
-}
-
 void qp_let_go(struct weft_dev_qp *qp)
 {
 	struct weft_dev *dev = qp->dev;
-	uint64_t now = weft_clock_now(NULL);
+	struct weft_qp_info info;
 
 	greet_stop(qp);
 	mw_forget_qp(qp);
+	if (qp->held) {
+		contact_forget_qp(qp);
+		held_release(qp->held);
+		qp->held = NULL;
+		qp->connected = false;
+	}
 	if (!qp->eq)
 		return;
-	struct weft_qp_info info;
 
 	/* Whatever it still has to say is of no use to anybody. */
 	weft_qp_info(qp->eq, &info);
 	if (info.state != WEFT_QP_ERROR)
-		(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, now);
+		(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, weft_clock_now(NULL));
 	(void)run_once(dev); /* its last completions are taken, and ignored, while qp exists */
-	if (dev->n_zombies == ZOMBIES_MAX)
-		(void)qp_reap(dev, now, true);
-	dev->zombies[dev->n_zombies++] = (struct zombie){ .eq = qp->eq,
-		.until_ns = now + (qp->connected ? ZOMBIE_NS : 0),
+	struct zombie zombie = { .eq = qp->eq,
 		.peer = qp->peer,
 		.set = qp->own_set,
-		.has_peer = qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM,
+		.has_peer = qp->connected,
 		.has_set = qp->has_own_set };
+
+	zombie_make(dev, &zombie, qp->connected);
 	qp->eq = NULL;
 	qp->connected = qp->has_own_set = false;
 }
@@ -80,8 +57,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 		.user = (uintptr_t)qp,
 		.kind = qp->init.profile,
 		.recvq = qp->init.srq ? qp->init.srq->recvq : WEFT_NO_RECVQ,
-		.xrcd = qp->init.xrcd ? qp->init.xrcd->number : 0,
-		.qkey = qp->attr.qkey };
+		.xrcd = qp->init.xrcd ? qp->init.xrcd->number : 0 };
 	struct weft_qp_info info;
 	int rc;
 
@@ -93,7 +69,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 	if (qp->attr.has_cc_config)
 		attr.cc_config = qp->attr.cc_config;
 	while ((rc = weft_qp_open(dev->ep, &attr, &qp->eq)) == WEFT_EFULL)
-		if (!qp_reap(dev, 0, true))
+		if (!zombie_reap(dev, 0, true))
 			return ENOMEM;
 	if (rc)
 		return EINVAL;
@@ -218,8 +194,7 @@ static bool open_rings(struct weft_dev_qp *qp)
 	qp->rq = calloc(recvs, sizeof(*qp->rq));
 	qp->inlines = calloc(sends, WEFT_MAX(qp->init.inline_bytes, 1u));
 	qp->lists = calloc(recvs, post_list_bytes(qp->init.rq_sges));
-	return qp->sq && qp->rq && qp->inlines && qp->lists &&
-	       (qp->init.profile != WEFT_DEV_DATAGRAM || !qp->init.rq_depth || held_open(qp));
+	return qp->sq && qp->rq && qp->inlines && qp->lists;
 }
 
 static void free_qp(struct weft_dev_qp *qp)
@@ -234,7 +209,6 @@ static void free_qp(struct weft_dev_qp *qp)
 	free(qp->rq);
 	free(qp->inlines);
 	free(qp->lists);
-	held_close(qp);
 	free(qp);
 }
 
@@ -400,33 +374,22 @@ static void reset(struct weft_dev_qp *qp)
 	}
 	qp->sq_head = qp->sq_fed = qp->sq_tail = 0;
 	qp->rq_head = qp->rq_fed = qp->rq_tail = 0;
-	if (qp->held)
-		held_reset(qp);
 	set_defaults(qp);
 	qp->attr.paths = old.paths;
 }
 
 static int become_rtr(struct weft_dev_qp *qp)
 {
+	if (qp->init.profile == WEFT_DEV_DATAGRAM) {
+		qp->held = held_open(qp->dev);
+		qp->connected = qp->held != NULL;
+		return qp->held ? 0 : ENOMEM;
+	}
 	int rc = open_engine_qp(qp);
-	uint64_t now = weft_clock_now(NULL);
 
-	if (rc)
-		return rc;
-	if (qp->init.profile != WEFT_DEV_DATAGRAM) {
+	if (!rc)
 		greet_start(qp);
-		return 0;
-	}
-	struct weft_qp_attr attr = { 0 };
-
-	if (weft_qp_move(qp->eq, WEFT_QP_RTR, &attr, now) ||
-		weft_qp_move(qp->eq, WEFT_QP_RTS, &attr, now)) {
-		weft_qp_close(qp->eq);
-		qp->eq = NULL;
-		return EINVAL;
-	}
-	qp->connected = true;
-	return 0;
+	return rc;
 }
 
 static int move(struct weft_dev_qp *qp, uint8_t to)
@@ -551,8 +514,8 @@ int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *at
 	}
 	if (!rc && mask & WEFT_DEV_SET_ACCESS && qp->eq)
 		(void)weft_qp_set_deny(qp->eq, mr_denied(qp->attr.access));
-	if (!rc && qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM &&
-		qp->attr.state >= WEFT_DEV_RTR && qp->attr.state <= WEFT_DEV_SQD) {
+	if (!rc && qp->connected && qp->eq && qp->attr.state >= WEFT_DEV_RTR &&
+		qp->attr.state <= WEFT_DEV_SQD) {
 		struct weft_qp_attr retry = { 0 };
 
 		weft_live_qp_defaults(dev->live, dev->end.rate_bps, &retry);

@@ -76,6 +76,7 @@ static void take_events(struct weft_dev *dev)
 				if (qp && qp->eq && qp->eq_number == events[i].qpn)
 					take_failure(qp, events[i].c);
 			}
+			contact_failed(dev, events[i].qpn);
 		}
 	}
 }
@@ -121,7 +122,7 @@ static void look_at_draining(struct weft_dev *dev)
 
 		if (!qp || !qp->draining)
 			continue;
-		bool drains = qp->attr.state == WEFT_DEV_SQD && qp->eq;
+		bool drains = qp->attr.state == WEFT_DEV_SQD && pair_is_open(qp);
 
 		if (drains && !done_is_idle(qp))
 			continue;
@@ -148,11 +149,10 @@ static void fail_overrun(struct weft_dev *dev)
 	}
 }
 
-bool run_once(struct weft_dev *dev)
+bool run_done(struct weft_dev *dev)
 {
 	struct weft_done done[DONE_BURST];
-	bool moved = weft_pump_step(dev->pump, 0) != 0;
-	uint64_t now = weft_pump_now(dev->pump);
+	bool moved = false;
 	size_t n;
 
 	while ((n = weft_poll(dev->ep, 0, done, DONE_BURST))) {
@@ -160,6 +160,15 @@ bool run_once(struct weft_dev *dev)
 			done_take(dev, &done[i]);
 		moved = true;
 	}
+	return moved;
+}
+
+bool run_once(struct weft_dev *dev)
+{
+	bool moved = weft_pump_step(dev->pump, 0) != 0;
+	uint64_t now = weft_pump_now(dev->pump);
+
+	moved |= run_done(dev);
 	take_events(dev);
 	if (WEFT_UNLIKELY(dev->has_overrun))
 		fail_overrun(dev);
@@ -181,7 +190,7 @@ bool run_once(struct weft_dev *dev)
 	}
 	if (now >= dev->reap_ns && dev->n_zombies) {
 		dev->reap_ns = now + REAP_EVERY_NS;
-		(void)qp_reap(dev, now, false);
+		(void)zombie_reap(dev, now, false);
 	}
 	return moved;
 }

@@ -73,7 +73,7 @@ int weft_dev_srq_close(struct weft_dev_srq *srq)
 
 		/* Queue pairs that acknowledge on still hold it. */
 		while (!busy && weft_recvq_close(dev->ep, srq->recvq) == WEFT_ESTATE)
-			busy = !qp_reap(dev, 0, true);
+			busy = !zombie_reap(dev, 0, true);
 		if (!busy && srq->srqn)
 			xrc_unshare(srq);
 		if (!busy) {
@@ -129,6 +129,14 @@ int srq_again(struct weft_dev_srq *srq, uint32_t slot)
 	return weft_recvq_post(srq->dev->ep, srq->recvq, &to) ? ENOMEM : 0;
 }
 
+/* Datagrams may be waiting for it. */
+static void hand_over(struct weft_dev_srq *srq)
+{
+	for (struct weft_dev_qp *qp = srq->dev->backlog; qp; qp = qp->next_backlog)
+		if (qp->init.srq == srq && held_waits(qp))
+			held_hand_over(qp);
+}
+
 int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv)
 {
 	struct weft_dev *dev = srq->dev;
@@ -151,6 +159,7 @@ int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv
 		} else {
 			rc = srq_again(srq, slot);
 			srq->n_free -= !rc;
+			hand_over(srq);
 		}
 	}
 	pthread_mutex_unlock(&dev->lock);

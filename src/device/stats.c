@@ -38,9 +38,12 @@ static void write_line(struct weft_dev *dev)
 		fprintf(file, ", \"%s\": %llu", weft_counter_name(i),
 			(unsigned long long)weft_counter_value(counters, i));
 	fprintf(file,
-		", \"datagrams_too_long\": %llu, \"multicast_copies\": %llu, "
+		", \"datagrams_too_long\": %llu, \"datagrams_refused\": %llu, "
+		"\"datagrams_lost\": %llu, \"multicast_copies\": %llu, "
 		"\"multicast_copies_refused\": %llu, \"members_refused\": %llu",
-		(unsigned long long)dev->datagrams_too_long, (unsigned long long)dev->copies,
+		(unsigned long long)dev->datagrams_too_long,
+		(unsigned long long)dev->datagrams_refused,
+		(unsigned long long)dev->datagrams_lost, (unsigned long long)dev->copies,
 		(unsigned long long)dev->copies_refused,
 		(unsigned long long)dev->members_refused);
 	/* What was dropped before the engine saw it: strangers' packets, and malformed ones. */

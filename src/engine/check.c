@@ -133,7 +133,7 @@ static void check_set(const struct weft_endpoint *ep, uint32_t index)
 	for (uint32_t i = 0; i < ep->config.qps; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
-		users += qp->kind != QP_DATAGRAM && qp->set == index &&
+		users += qp->set == index &&
 			 (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS);
 	}
 	WEFT_ASSERT(users == set->users);

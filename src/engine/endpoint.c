@@ -288,14 +288,11 @@ static void answer_late(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t
 }
 
 /* Not for a QP that talks to that peer: for the endpoint itself, or for nobody. */
-static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now,
-			struct weft_place *place)
+static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint64_t now)
 {
 	struct weft_qp *qp = qp_by_qpn(ep, pkt->dqpn);
 
-	if (qp && qp->kind == QP_DATAGRAM && takes_packets(qp))
-		datagram_take(qp, pkt, place);
-	else if (qp && is_answerable(qp, pkt))
+	if (qp && is_answerable(qp, pkt))
 		answer_late(qp, pkt, now);
 	else if (is_cut(pkt))
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
@@ -320,7 +317,7 @@ void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n
 		places[i].len_bytes = places[i].list_at = 0;
 		if (WEFT_UNLIKELY(qp->qpn != pkts[i].dqpn || !takes_packets(qp) ||
 				  qp->peer != pkts[i].peer))
-			input_other(ep, &pkts[i], now, &places[i]);
+			input_other(ep, &pkts[i], now);
 		else if (WEFT_LIKELY(weft_op_is_write(pkts[i].op)))
 			respond_write(qp, &pkts[i], now, &places[i]);
 		else
@@ -359,7 +356,7 @@ static size_t send_data(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t
 
 		n += sent;
 		turns--;
-		if (sent && qp->kind != QP_DATAGRAM)
+		if (sent)
 			loss_arm(qp, now);
 		if (sent == room || blocked)
 			qp_make_ready(qp);

@@ -44,11 +44,11 @@ static void wipe_ext(struct ext *ext, const struct weft_qp_attr *attr)
 		.tail = ext->tail,
 		.result = ext->result,
 		.settling = ext->settling,
-		.qkey = attr->qkey,
 		.recvq = attr->recvq,
 		.xrcd = attr->xrcd,
 		.xrc = attr->kind == WEFT_QP_XRC_SEND ? XRC_SENDS :
 		       attr->kind == WEFT_QP_XRC_RECV ? XRC_RECEIVES : XRC_NONE,
+		.datagrams = attr->kind == WEFT_QP_DATAGRAM,
 		.in_use = true,
 	};
 }
@@ -80,34 +80,18 @@ static struct weft_qp *open_pair(struct weft_endpoint *ep, const struct weft_qp_
 	return NULL;
 }
 
-static struct weft_qp *open_datagram(struct weft_endpoint *ep, const struct weft_qp_attr *attr,
-				     struct ext *ext)
-{
-	for (uint32_t i = ep->config.qps; i--;) {
-		struct weft_qp *qp = &ep->qps[i];
-
-		if (qp->in_use)
-			continue;
-		qp_slot_take(qp, attr);
-		qp->kind = QP_DATAGRAM;
-		qp->ext = ext;
-		qp->set = SET_NONE;
-		ext->qp = qp;
-		return qp;
-	}
-	return NULL;
-}
-
 struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr)
 {
 	struct ext *ext = free_ext(ep);
-	struct weft_qp *qp = NULL;
+	struct weft_qp_attr own = *attr;
+	struct weft_qp *qp;
 
 	if (!ext)
 		return NULL;
 	wipe_ext(ext, attr);
-	qp = attr->kind == WEFT_QP_DATAGRAM ? open_datagram(ep, attr, ext) :
-					      open_pair(ep, attr, ext);
+	if (ext->datagrams)
+		own.deny = ACCESS_ALL;
+	qp = open_pair(ep, &own, ext);
 	ext->in_use = qp != NULL;
 	if (qp && ext->xrc)
 		xrc_leave(qp);
@@ -122,8 +106,7 @@ void ext_free(struct weft_qp *qp)
 
 	if (ext->recvq)
 		qp->ep->recvqs[ext->recvq - 1].users--;
-	if (ext->replies)
-		qp_slot_free(ext->replies);
+	qp_slot_free(ext->replies);
 	ext->in_use = false;
 }
 
@@ -137,10 +120,6 @@ int ext_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	struct ext *ext = qp->ext;
 	struct weft_qp_attr second;
 
-	if (qp->kind == QP_DATAGRAM) {
-		qp->peer = UINT32_MAX; /* nobody's packets are its peer's: see input_other() */
-		return 0;
-	}
 	if (attr->peer_qpn & 1 || !reads_are_possible(qp, attr) ||
 	    attr->wimm_rx > qp->ep->config.rq_depth)
 		return WEFT_EINVAL;
@@ -170,8 +149,6 @@ int ext_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	struct ext *ext = qp->ext;
 	int error;
 
-	if (qp->kind == QP_DATAGRAM)
-		return 0;
 	if (attr->rnr_retry > WEFT_RNR_FOR_EVER)
 		return WEFT_EINVAL;
 	error = qp_become_rts(qp, attr);
@@ -191,7 +168,7 @@ int weft_qp_set_retry(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct ext *ext = qp->ext;
 
-	if (qp->kind == QP_DATAGRAM || !qp_retry_fits(attr) ||
+	if (!qp_retry_fits(attr) ||
 	    (ext && (attr->rnr_retry > WEFT_RNR_FOR_EVER || !reads_are_possible(qp, attr))))
 		return WEFT_EINVAL;
 	if (qp->state != WEFT_QP_RTR && qp->state != WEFT_QP_RTS)
@@ -215,9 +192,8 @@ static bool can_do(const struct weft_qp *qp, const struct weft_work *work)
 {
 	if (!qp->ext)
 		return work->kind == WEFT_WORK_WRITE && !work->fence && !work->solicited;
-	if (qp->kind == QP_DATAGRAM)
-		return work->kind == WEFT_WORK_DATAGRAM && work->peer_qpn <= WEFT_PSN_MASK &&
-		       work->pathset < qp->ep->config.pathsets &&
+	if (qp->ext->datagrams)
+		return work->kind == WEFT_WORK_DATAGRAM && qp->wimm_tx &&
 		       work->len_bytes <= qp->ep->config.mtu_bytes;
 	if (qp->ext->xrc == XRC_RECEIVES || work->srqn > WEFT_PSN_MASK ||
 	    (work->shuts && (qp->ext->xrc || work->kind != WEFT_WORK_SEND || work->has_imm)))
@@ -244,7 +220,7 @@ static bool is_atomic(uint8_t kind)
 
 static uint8_t marks_of(const struct weft_work *work)
 {
-	bool consumes = work->kind == WEFT_WORK_SEND ||
+	bool consumes = work->kind == WEFT_WORK_SEND || work->kind == WEFT_WORK_DATAGRAM ||
 			(work->kind == WEFT_WORK_WRITE && work->has_imm);
 	bool reads = work->kind == WEFT_WORK_READ || is_atomic(work->kind);
 
@@ -262,8 +238,6 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 	*extra = (struct work_extra){
 		.to = work->to,
 		.operand = { work->operand[0], work->operand[1] },
-		.pathset = work->pathset,
-		.peer_qpn = work->peer_qpn,
 		.srqn = work->srqn,
 		.scattered = work->scattered,
 	};
@@ -287,7 +261,7 @@ static void post(struct weft_qp *qp, const struct weft_work *work)
 	} else if (work->kind == WEFT_WORK_READ) {
 		qp->sq[at].asked_bytes = work->len_bytes;
 	} else if (work->kind == WEFT_WORK_DATAGRAM) {
-		qp->sq[at].va = (uint64_t)work->group << 32 | qp->qpn;
+		qp->sq[at].va = work->group;
 		qp->sq[at].rkey = work->qkey;
 	} else if (is_atomic(work->kind)) {
 		qp->sq[at].data = (const uint8_t *)extra->operand;
@@ -307,8 +281,7 @@ int weft_post(struct weft_qp *qp, const struct weft_work *work)
 		return WEFT_EFULL;
 	post(qp, work);
 	qp_make_ready(qp);
-	if (qp->kind != QP_DATAGRAM)
-		loss_on_post(qp);
+	loss_on_post(qp);
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 #ifndef WEFT_ENGINE_EXTENDED_H
 #define WEFT_ENGINE_EXTENDED_H
 /*
- * The extended profile's part of local.h, which includes it at its end: what an EXTENDED or
- * DATAGRAM QP has beyond a strict one, and the calls between the files that serve it.
+ * The extended profile's part of local.h, which includes it at its end: what a QP of any kind but
+ * STRICT has beyond a strict one, and the calls between the files that serve it.
  */
 
 struct recv_slot { /* where a posted receive leads; its id is in rq[] */
@@ -11,12 +11,13 @@ struct recv_slot { /* where a posted receive leads; its id is in rq[] */
 	uint32_t len_bytes;
 	uint16_t recvq;     /* from which it was taken; WEFT_NO_RECVQ: the QP's own */
 	bool scattered, spoilt;
+	uint32_t qkey, group; /* of the datagram that it was bound to */
 };
 
 struct work_extra { /* beside each slot of the send queue */
 	void *to;
 	uint64_t operand[2];
-	uint32_t pathset, peer_qpn, srqn;
+	uint32_t srqn;
 	bool scattered;
 };
 
@@ -43,15 +44,15 @@ struct tail { /* the last bytes of a write that has overtaken others */
 enum { TAILS = 64 }; /* per QP */
 
 struct ext {
-	struct weft_qp *qp;      /* EXTENDED or DATAGRAM */
-	struct weft_qp *replies; /* NULL: DATAGRAM */
+	struct weft_qp *qp;      /* requests */
+	struct weft_qp *replies;
 	struct recv_slot *slot;  /* ring beside rq[] */
 	struct work_extra *extra; /* ring beside sq[] */
 	struct read_out *out;    /* rings of rd_atomic_max */
 	struct read_in *in;
 	struct tail *tail;       /* TAILS of them, in no order */
 	uint64_t *result;        /* beside the last slots of the replies' sq[] */
-	uint32_t qkey, recvq;    /* recvq: of XRC, while a packet is taken that names it */
+	uint32_t recvq;          /* of XRC: while a packet is taken that names it */
 	uint32_t xrcd, srqn;     /* XRC: domain; queue that messages under way go to */
 	uint32_t msn_acked;      /* messages that the peer has; reads may still lack their data */
 	uint32_t rnr_psn;        /* refused last */
@@ -62,6 +63,7 @@ struct ext {
 	uint16_t tails;
 	uint8_t rnr_row, rnr_retry, rnr_timer;
 	uint8_t xrc;             /* enum xrc_role */
+	bool datagrams;          /* and nothing else, either way */
 	bool in_use, settling;   /* settling: stands in ep->settle */
 };
 
@@ -146,10 +148,5 @@ bool xrc_may_begin(const struct weft_qp *qp, const struct sq_work *work);
 void xrc_begin(struct weft_qp *qp, const struct sq_work *work);
 void xrc_stamp(const struct weft_qp *qp, const struct sq_work *work, struct weft_pkt *pkt);
 void xrc_forget(struct weft_endpoint *ep, uint32_t recvq); /* who has receives of it fails */
-
-/* datagram.c */
-size_t datagram_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint32_t ports,
-		     uint64_t now, uint32_t *blocked);
-void datagram_take(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
 
 #endif

@@ -15,7 +15,6 @@
  *
  *   extended.c life of such QPs, posting   respond_ext.c  sends, requests, replies -> placements
  *   reads.c    reads and atomics, both ends  recvq.c      receives, own and shared; RNR
- *   datagram.c one packet, no promises
  *
  * Per packet each side touches two lines of its QP: see there.
  */
@@ -94,7 +93,7 @@ enum {
 	ACCESS_ALL = WEFT_ACCESS_REMOTE_WRITE | WEFT_ACCESS_REMOTE_READ | WEFT_ACCESS_REMOTE_ATOMIC
 };
 
-enum qp_kind { QP_STRICT, QP_EXTENDED, QP_DATAGRAM, QP_REPLIES };
+enum qp_kind { QP_STRICT, QP_EXTENDED, QP_REPLIES };
 
 struct ext;
 struct recvq;

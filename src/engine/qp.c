@@ -227,7 +227,7 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 		uint32_t at = qp->rq_head++ & ep->rq_mask;
 		struct weft_done done = {
 			.id = qp->rq[at],
-			.peer = qp->ext ? qp->ext->slot[at].recvq : 0,
+			.recvq = qp->ext ? qp->ext->slot[at].recvq : 0,
 			.kind = qp->ext ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,
 			.status = WEFT_FLUSHED,
 		};

@@ -66,7 +66,7 @@ static struct recvq *find(const struct weft_endpoint *ep, uint32_t number)
 	return ep->recvqs[number - 1].in_use ? &ep->recvqs[number - 1] : NULL;
 }
 
-static bool take_shared(struct weft_endpoint *ep, uint32_t number, struct weft_recv *recv)
+bool weft_recvq_take(struct weft_endpoint *ep, uint32_t number, struct weft_recv *recv)
 {
 	struct recvq *q = find(ep, number);
 
@@ -85,7 +85,7 @@ struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead)
 	struct weft_recv recv;
 
 	while ((uint16_t)(qp->rq_tail - qp->rq_head) <= ahead) {
-		if (!qp->ext->recvq || !take_shared(qp->ep, qp->ext->recvq, &recv))
+		if (!qp->ext->recvq || !weft_recvq_take(qp->ep, qp->ext->recvq, &recv))
 			return NULL;
 		put(qp, &recv);
 	}

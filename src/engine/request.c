@@ -417,8 +417,6 @@ size_t request_send(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, uint
 
 	if (qp->state != WEFT_QP_RTS)
 		return 0;
-	if (WEFT_UNLIKELY(qp->kind == QP_DATAGRAM))
-		return datagram_send(qp, pkts, max, ports, now, blocked);
 	while (n < max && how == SENT) {
 		if (WEFT_UNLIKELY(qp->lost)) {
 			how = send_lost(qp, &pkts[n], ports, now);

@@ -15,7 +15,7 @@ static bool belongs(const struct weft_qp *qp, const struct weft_pkt *pkt)
 {
 	uint8_t op = pkt->op;
 
-	if (!weft_op_is_extended(op) || op >= WEFT_OP_DATAGRAM)
+	if (!qp->ext || !weft_op_is_extended(op) || weft_op_is_datagram(op) != qp->ext->datagrams)
 		return false;
 	bool reply = op >= WEFT_OP_REPLY_FIRST && op <= WEFT_OP_REPLY_REFUSED;
 
@@ -30,6 +30,8 @@ static bool fits(const struct weft_pkt *pkt, uint32_t mtu)
 	uint64_t offset = pkt->w.va, end = offset + pkt->w.len_bytes;
 	uint32_t msg = pkt->w.msg_bytes;
 
+	if (weft_op_is_datagram(pkt->op)) /* whole, and `va` is something else */
+		return pkt->w.len_bytes <= mtu && pkt->w.len_bytes == msg;
 	if (offset > msg || end > msg || offset % mtu)
 		return false;
 	switch (pkt->op) {
@@ -46,7 +48,7 @@ static bool fits(const struct weft_pkt *pkt, uint32_t mtu)
 
 static void place_at(struct weft_place *place, void *to, bool scattered, const struct weft_pkt *pkt)
 {
-	uint32_t offset = (uint32_t)pkt->w.va;
+	uint32_t offset = weft_op_is_datagram(pkt->op) ? 0 : (uint32_t)pkt->w.va;
 
 	place->to = scattered ? to : (uint8_t *)to + offset;
 	place->list_at = scattered ? offset + 1 : 0;
@@ -54,10 +56,16 @@ static void place_at(struct weft_place *place, void *to, bool scattered, const s
 	place->len_bytes = pkt->w.len_bytes;
 }
 
+/* The key of a window that ends when this arrives; a datagram's is its Q_Key. */
+static bool shuts(const struct weft_pkt *pkt)
+{
+	return pkt->w.rkey && !weft_op_is_datagram(pkt->op);
+}
+
 static uint8_t how_of(const struct weft_pkt *pkt)
 {
 	return (uint8_t)(PARKED_SEND | (weft_op_has_imm(pkt->op) ? PARKED_IMM : 0) |
-			 (pkt->w.rkey ? PARKED_SHUTS : 0) |
+			 (shuts(pkt) ? PARKED_SHUTS : 0) |
 			 (pkt->flags & WEFT_BTH_SOLICITED ? PARKED_SOLICITED : 0));
 }
 
@@ -67,7 +75,7 @@ static void take_send(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn);
 	bool last = weft_op_ends_message(pkt->op);
 
-	if (!fits(pkt, qp->ep->config.mtu_bytes) || (pkt->w.rkey && weft_op_has_imm(pkt->op))) {
+	if (!fits(pkt, qp->ep->config.mtu_bytes) || (shuts(pkt) && weft_op_has_imm(pkt->op))) {
 		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 		return;
@@ -82,6 +90,10 @@ static void take_send(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 		respond_refuse(qp, WEFT_DROP_WIMM_OVERFLOW, WEFT_AETH_NAK_WIMM_OVERFLOW, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 		return;
+	}
+	if (qp->ext->datagrams) {
+		slot->qkey = pkt->w.rkey;
+		slot->group = (uint32_t)pkt->w.va;
 	}
 	if (pkt->w.len_bytes && pkt->w.msg_bytes <= slot->len_bytes)
 		place_at(place, slot->to, slot->scattered, pkt);
@@ -131,7 +143,7 @@ static void take_reply(struct weft_qp *replies, const struct weft_pkt *pkt, uint
 static void take_any(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		     struct weft_place *place)
 {
-	if (pkt->op <= WEFT_OP_SEND_ONLY_IMM)
+	if (pkt->op <= WEFT_OP_SEND_ONLY_IMM || weft_op_is_datagram(pkt->op))
 		take_send(qp, pkt, now, place);
 	else
 		take_request(qp, pkt, now);
@@ -178,9 +190,12 @@ static void tell(struct weft_qp *qp, const struct parked_imm *end, uint8_t statu
 	uint8_t solicited = end->how & PARKED_SOLICITED ? WEFT_DONE_SOLICITED : 0;
 	uint8_t shut = end->how & PARKED_SHUTS ? WEFT_DONE_SHUT : 0;
 	uint32_t at = qp->rq_head++ & qp->ep->rq_mask;
+	const struct recv_slot *slot = &qp->ext->slot[at];
 	struct weft_done done = {
 		.id = qp->rq[at],
-		.peer = qp->ext->slot[at].recvq,
+		.recvq = slot->recvq,
+		.qkey = slot->qkey,
+		.group = slot->group,
 		.len_bytes = end->msg_bytes,
 		.imm = end->imm,
 		.kind = end->how & PARKED_SEND ? WEFT_DONE_RECV : WEFT_DONE_RECV_IMM,

@@ -24,7 +24,6 @@ static const struct {
 	FIELD(rx_duplicate),   FIELD(paths_retired),    FIELD(paths_revived),
 	FIELD(planes_suspected), FIELD(no_records),	FIELD(tx_rnr),
 	FIELD(rx_rnr),	       FIELD(tx_reply),	        FIELD(rx_reply),
-	FIELD(tx_datagram),    FIELD(rx_datagram),
 };
 #undef FIELD
 static_assert(sizeof(struct weft_counters) ==

@@ -2,7 +2,7 @@
 /*
  * extended_ops - the input decides what two endpoints of the extended profile do and suffer.
  *
- * Two connections and a pair of datagram QPs; receives of end 1 come from one shared queue.  The
+ * Two connections and one of datagrams; receives of end 1 come from one shared queue.  The
  * first connection is honest: packets are lost, doubled, cut and reordered, never changed, so all
  * that is posted ends well, in order, once, with the right bytes.  The second one and the
  * datagrams are lied to as well: for them bounds and an end in bounded time are what remains, and
@@ -160,9 +160,9 @@ static void call_datagram(struct ops *o)
 {
 	int e = (int)below(o, 2);
 	struct weft_work work = {
-		.kind = WEFT_WORK_DATAGRAM, .data = source[e], .pathset = o->set[e], .qkey = 5,
+		.kind = WEFT_WORK_DATAGRAM, .data = source[e], .qkey = 5, .group = byte(o),
 		.len_bytes = below(o, o->config.mtu_bytes + 2), .has_imm = chance(o, 128),
-		.peer_qpn = o->dgram[!e]->qpn, .solicited = true,
+		.solicited = true,
 	};
 
 	weft_post(o->dgram[e], &work);
@@ -255,7 +255,7 @@ static void recv_done(struct ops *o, uint32_t c, int e, const struct weft_done *
 	WEFT_ASSERT(h->heard < peer->posted);
 	const struct job *job = &peer->jobs[h->heard % JOBS];
 
-	WEFT_ASSERT(c != XRC || (job->queue == queue && done->peer == o->xrc_queue[queue]));
+	WEFT_ASSERT(c != XRC || (job->queue == queue && done->recvq == o->xrc_queue[queue]));
 	WEFT_ASSERT(done->len_bytes == job->len_bytes);
 	WEFT_ASSERT(done->flags == (job->has_imm ? WEFT_DONE_HAS_IMM : 0));
 	WEFT_ASSERT(!job->has_imm || done->imm == h->heard);

@@ -96,6 +96,8 @@ pair ib_send_bw -F -c XRC -n 20
 # Right data while a plane comes and goes.
 flap pair ibv_rc_pingpong -g 0 -c -s 100000 -n 50
 flap pair ib_write_bw -F -n 500
+flap pair ibv_ud_pingpong -g 0 -n 500
+flap pair ib_send_bw -F -c UD -n 20000
 strict
 lose
 exit $faults

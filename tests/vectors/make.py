@@ -352,7 +352,7 @@ def extended():
 		'usid', write('reply_refused', 0, 0, va=0, rkey=0x62))
 	yield 'ext_cmp_swap', 'Two operands, little endian.', build('usid', write('cmp_swap', 16, 16))
 	yield 'ext_fetch_add', 'Again, after a loss.', build('usid', write('fetch_add', 16, 16, rtx=1))
-	yield 'ext_datagram', 'From QPN 0x123 with a Q_Key.', build(
+	yield 'ext_datagram', 'To group 0x123 with a Q_Key.', build(
 		'udp_port', write('datagram', 5, 5, va=0x123, rkey=0x11111111, msn=0, psn=0), ev=0x4242, v4=True)
 	yield 'ext_datagram_imm', 'The same with an immediate.', build(
 		'usid', write('datagram_imm', 16, 16, va=0x123, rkey=0x11111111, imm=7, msn=0, psn=0))

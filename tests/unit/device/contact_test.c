@@ -44,7 +44,8 @@ TEST(contact_take__has_a_limit)
 	uint32_t n = 0;
 
 	pthread_mutex_lock(&s->dev->lock);
-	while (n < 2 * CONTACTS_MAX && contact_take(s->dev, 1, gid, n))
+	CHECK(!contact_take(s->dev, s->dev->number << SLOT_BITS | 1, gid, 1)); /* no such QP */
+	while (n < 2 * CONTACTS_MAX && contact_take(s->dev, s->dev->number << SLOT_BITS, gid, n))
 		n++;
 	pthread_mutex_unlock(&s->dev->lock);
 	CHECK_EQ(n, CONTACTS_MAX);
@@ -70,17 +71,19 @@ TEST(weft_dev_ah_close__lets_its_domain_go)
 TEST(contact_own__and_answers_name_what_was_meant)
 {
 	struct side *s = side_open();
-	uint32_t eq_number;
 
 	side_open_qp(s, WEFT_DEV_DATAGRAM, NULL);
 	side_init(s);
 	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
 
 	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
-	CHECK(contact_own(s->dev, s->qp->number, &eq_number));
-	CHECK_EQ(eq_number, s->qp->eq_number);
-	CHECK(!contact_own(s->dev, s->qp->number ^ 1u << SLOT_BITS, &eq_number));
-	CHECK(!contact_own(s->dev, s->qp->number + 1, &eq_number));
+	CHECK(contact_own(s->dev, s->qp->number));
+	CHECK(contact_own(s->dev, s->dev->number << SLOT_BITS)); /* the process */
+	CHECK(!contact_own(s->dev, s->qp->number ^ 1u << SLOT_BITS));
+	CHECK(!contact_own(s->dev, s->qp->number + 1));
+	attr.state = WEFT_DEV_ERR;
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	CHECK(!contact_own(s->dev, s->qp->number));
 	side_close(s);
 }
 

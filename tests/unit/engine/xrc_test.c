@@ -67,7 +67,7 @@ TEST(xrc__messages_find_the_queue_that_they_name_whatever_is_lost)
 		REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 		CHECK_EQ(done.status, WEFT_OK);
 		CHECK_EQ(done.kind, WEFT_DONE_RECV);
-		CHECK_EQ(done.peer, q + 1);
+		CHECK_EQ(done.recvq, q + 1);
 		CHECK_EQ(done.id, at[q]);
 		CHECK_EQ(done.len_bytes, 1 + i * 3000);
 		CHECK(!memcmp(pair_recv_at(&w, 1, done.id), w.memory[0] + (i << 16),
@@ -93,7 +93,7 @@ TEST(xrc__writes_reads_and_atomics_reach_the_queues_domain)
 	REQUIRE(world_wait(&w, 1, 1, PAIR_SECOND, &done) == 1);
 	CHECK_EQ(done.kind, WEFT_DONE_RECV_IMM);
 	CHECK_EQ(done.id, 5);
-	CHECK_EQ(done.peer, 2);
+	CHECK_EQ(done.recvq, 2);
 	CHECK_EQ(done.imm, 2);
 	CHECK(!memcmp(w.memory[1] + 0x10000, w.memory[0] + 0x10000, 30000));
 	CHECK(!memcmp(w.memory[1] + 0x20000, w.memory[0] + 0x20000, 30001));
@@ -232,7 +232,7 @@ TEST(xrc_forget__a_message_half_arrived_ends_with_its_queue)
 	CHECK_EQ(w.qp[1]->state, WEFT_QP_ERROR);
 	REQUIRE(weft_poll(w.end[1], 0, &done, 1) == 1);
 	CHECK_EQ(done.id, 6);
-	CHECK_EQ(done.peer, 1);
+	CHECK_EQ(done.recvq, 1);
 	CHECK_EQ(done.status, WEFT_FLUSHED);
 	pair_end(&w);
 }
