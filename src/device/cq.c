@@ -260,12 +260,25 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn)
 	cq->tail = kept;
 }
 
+/* The program knows that this send is over. */
+static void tell(struct weft_dev *dev, const struct weft_dev_wc *wc)
+{
+	struct weft_dev_qp *qp = dev->qps[wc->qpn & (SLOTS - 1)];
+
+	bool is_send = wc->op != WEFT_DEV_DONE_RECV && wc->op != WEFT_DEV_DONE_RECV_IMM;
+
+	if (is_send && qp && qp->number == wc->qpn && qp->untold)
+		qp->untold--;
+}
+
 static int take(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 {
 	int n = 0;
 
-	while (n < max && cq->head != cq->tail)
-		wc[n++] = cq->ring[cq->head++ & cq->mask];
+	while (n < max && cq->head != cq->tail) {
+		wc[n] = cq->ring[cq->head++ & cq->mask];
+		tell(cq->dev, &wc[n++]);
+	}
 	return n || !cq->overrun ? n : -1;
 }
 

@@ -66,6 +66,7 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 		.at_ns = weft_pump_now(qp->dev->pump),
 	};
 
+	qp->untold++;
 	cq_put(qp->init.cq_tx, &wc, false);
 }
 

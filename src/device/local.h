@@ -266,6 +266,7 @@ struct weft_dev_qp {
 	uint8_t *inlines, *lists;
 	struct held *held; /* of datagrams, from RTR on; else NULL */
 	uint32_t sq_mask, rq_mask;
+	uint32_t untold; /* sends that are over, whose completions have not been polled */
 	uint64_t sq_head, sq_fed, sq_tail, rq_head, rq_fed, rq_tail;
 };
 

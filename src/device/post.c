@@ -3,9 +3,12 @@
  * post - work from the program into its queue, and from there into the engine.
  *
  * The program's queue is as deep as it asked; the engine's is shallow and shared by no one, so
- * what does not fit waits here.  Keys are checked when work is posted: a wrong one becomes a
- * completion in its turn, as with NICs; a receive's, when a message comes that needs its
- * memory.  Several pieces of data are gathered into one; inline data is copied.
+ * what does not fit waits here.  As with cards, a place is free again when its completion has been
+ * polled: programs post until there is no room, and their completion queues hold just that many.
+ *
+ * Keys are checked when work is posted: a wrong one becomes a completion in its turn, as with NICs;
+ * a receive's, when a message comes that needs its memory.  Several pieces of data are gathered
+ * into one; inline data is copied.
  *
  * Hot: once per work.
  */
@@ -219,7 +222,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	pthread_mutex_lock(&dev->lock);
 	if (qp->attr.state < WEFT_DEV_RTS)
 		rc = EINVAL;
-	else if (qp->sq_tail - qp->sq_head >= qp->init.sq_depth)
+	else if (qp->sq_tail - qp->sq_head + qp->untold >= qp->init.sq_depth)
 		rc = ENOMEM;
 	else
 		rc = take_send(qp, send);

@@ -372,7 +372,7 @@ static void reset(struct weft_dev_qp *qp)
 		free(qp->sq[qp->sq_head & qp->sq_mask].owned);
 		qp->sq[qp->sq_head & qp->sq_mask].owned = NULL;
 	}
-	qp->sq_head = qp->sq_fed = qp->sq_tail = 0;
+	qp->sq_head = qp->sq_fed = qp->sq_tail = qp->untold = 0;
 	qp->rq_head = qp->rq_fed = qp->rq_tail = 0;
 	set_defaults(qp);
 	qp->attr.paths = old.paths;

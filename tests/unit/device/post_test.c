@@ -139,6 +139,34 @@ TEST(weft_dev_post_send__copies_inline_data_at_once)
 	pair_close(s);
 }
 
+/* As with cards: who posts until there is no room never overruns his completion queue. */
+TEST(weft_dev_post_send__has_no_room_before_completions_are_polled)
+{
+	struct side *s[2];
+	struct weft_dev_send send;
+	struct weft_dev_wc wc;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	send = to_memory(s[1], WEFT_DEV_WRITE, 0);
+	for (uint32_t i = 0; i < 128; i++)
+		CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	for (uint32_t open = 1; open;) { /* all are over, and one has been polled */
+		pthread_mutex_lock(&s[0]->dev->lock);
+		(void)run_once(s[0]->dev);
+		open = (uint32_t)(s[0]->qp->sq_tail - s[0]->qp->sq_head);
+		pthread_mutex_unlock(&s[0]->dev->lock);
+	}
+	CHECK_EQ(side_post(s[0], send, 0, 8), ENOMEM);
+	CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), 1);
+	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	CHECK_EQ(side_post(s[0], send, 0, 8), ENOMEM);
+	for (uint32_t i = 0; i < 128; i++)
+		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	pair_close(s);
+}
+
 TEST(weft_dev_post_send__refuses_what_the_profile_has_not)
 {
 	struct side *s[2];
