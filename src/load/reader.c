@@ -2,8 +2,9 @@
 /*
  * reader - lines of words.
  *
- * All the formats of others that are read here are lines of words, with comments from // or # on.
- * Whatever comes, an error says which line of which file.
+ * All the formats of others that are read here are lines of words, with comments from // or # on,
+ * or as C has them.  Comments become blanks before anything is read, so that nobody below has to
+ * know them.  Whatever comes, an error says which line of which file.
  */
 #include "local.h"
 
@@ -23,6 +24,45 @@ bool text_fail(char *error, size_t error_bytes, const char *format, ...)
 	return false;
 }
 
+/* '#': to the end of the line, '*': to its own end; 0: none begins here. */
+static char comment_at(const char *text)
+{
+	if (text[0] == '/' && text[1] == '*')
+		return '*';
+	return text[0] == '#' || (text[0] == '/' && text[1] == '/') ? '#' : 0;
+}
+
+static bool blank_comments(struct reader *r)
+{
+	char *text = r->text, kind = 0;
+	uint32_t line = 1, began = 0;
+
+	for (size_t i = 0, width; i < r->bytes; i += width) {
+		width = 1;
+		if (text[i] == '\n') {
+			line++;
+			kind = kind == '#' ? 0 : kind;
+			continue;
+		}
+		if (!kind) {
+			kind = comment_at(&text[i]);
+			began = line;
+			if (!kind)
+				continue;
+			width = kind == '*' ? 2 : 1;
+		} else if (kind == '*' && text[i] == '*' && text[i + 1] == '/') {
+			kind = 0;
+			width = 2;
+		}
+		memset(&text[i], ' ', width);
+	}
+	r->line = began;
+	if (kind == '*')
+		return reader_fail(r, "a comment without an end");
+	r->line = 0;
+	return true;
+}
+
 bool reader_open(struct reader *r, const char *name, const char *text, size_t bytes, char *error,
 	size_t error_bytes)
 {
@@ -35,7 +75,10 @@ bool reader_open(struct reader *r, const char *name, const char *text, size_t by
 	if (bytes)
 		memcpy(r->text, text, bytes);
 	r->text[bytes] = 0;
-	return true;
+	if (blank_comments(r))
+		return true;
+	reader_close(r);
+	return false;
 }
 
 void reader_close(struct reader *r)
@@ -63,11 +106,6 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static bool is_end(const char *at, const char *end)
-{
-	return at >= end || *at == '\n' || *at == '#' || (at[0] == '/' && at[1] == '/');
-}
-
 bool reader_next(struct reader *r)
 {
 	r->n = 0;
@@ -80,22 +118,17 @@ bool reader_next(struct reader *r)
 		r->line++;
 		if (memchr(at, 0, (size_t)(end - at)))
 			return reader_fail(r, "a byte of 0: this is not text");
-		while (!is_end(at, end)) {
+		*end = 0;
+		while (at < end) {
 			if (is_space(*at)) {
-				at++;
+				*at++ = 0;
 				continue;
 			}
 			if (r->n == WORDS_MAX)
 				return reader_fail(r, "more than %d words", WORDS_MAX);
 			r->words[r->n++] = at;
-			while (!is_end(at, end) && !is_space(*at))
+			while (at < end && !is_space(*at))
 				at++;
-			if (at < end && is_space(*at)) {
-				*at++ = 0;
-			} else {
-				*at = 0; /* the line's end or a comment's beginning */
-				break;
-			}
 		}
 	}
 	return r->n > 0;

@@ -29,6 +29,27 @@ TEST(reader_next__splits_lines_and_knows_comments)
 	reader_close(&r);
 }
 
+TEST(reader_next__knows_comments_as_c_has_them)
+{
+	static const char text[] = "a/* b */c # no /* here\n/* one\ntwo // */ d\n//* e\n/**/f";
+	struct reader r;
+	char error[200] = "";
+
+	REQUIRE(reader_open(&r, "name", text, sizeof(text) - 1, error, sizeof(error)));
+	CHECK(reader_next(&r));
+	CHECK_EQ(r.n, 2);
+	CHECK_STR(r.words[1], "c");
+	CHECK(reader_next(&r));
+	CHECK_EQ(r.line, 3);
+	CHECK_STR(r.words[0], "d");
+	CHECK(reader_next(&r));
+	CHECK_EQ(r.line, 5);
+	CHECK_STR(r.words[0], "f");
+	reader_close(&r);
+	CHECK(!reader_open(&r, "name", "a\nb /*/ c\n", 10, error, sizeof(error)));
+	CHECK_STR(error, "name:2: a comment without an end");
+}
+
 TEST(reader_next__refuses_what_is_not_text)
 {
 	struct reader r;
