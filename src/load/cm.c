@@ -9,6 +9,10 @@
  *   1->2 id 2 trigger 1 size 2000000
  *   trigger id 1 oneshot                                    or multishot, barrier count N
  *
+ * A size of 0 is a flow without an end; here it is the longest there is.  "msg", with a number or
+ * without one, is one more message of the connection with that id: here all between two hosts
+ * share one.
+ *
  * There a trigger is known everywhere at once.  Here a host knows only what it is told: where a
  * trigger crosses hosts, messages of NOTICE_BYTES carry it, by way of the first host that it
  * starts a flow at.
@@ -66,12 +70,23 @@ static bool read_pair(struct matrix *m, struct connection *c)
 	return true;
 }
 
+/* Older files have "0.000000"; there is nothing shorter than a picosecond. */
+static void drop_fraction(char *word)
+{
+	char *dot = strchr(word, '.');
+
+	if (dot && dot != word && !dot[1 + strspn(dot + 1, "0123456789")])
+		*dot = 0;
+}
+
 static bool read_connection(struct matrix *m)
 {
 	static const char *const triggers[] = { "trigger", "send_done_trigger",
 		"recv_done_trigger" };
 	struct reader *r = m->r;
-	struct connection c = { .line = r->line, .trigger = { NONE, NONE, NONE }, .after = NONE };
+	struct connection c = {
+		.line = r->line, .bytes = UINT64_MAX, .trigger = { NONE, NONE, NONE }, .after = NONE
+	};
 
 	if (!read_pair(m, &c))
 		return false;
@@ -79,8 +94,15 @@ static bool read_connection(struct matrix *m)
 		const char *key = r->words[i];
 		uint64_t value;
 
+		if (!strcmp(key, "msg") &&
+			(i + 1 == r->n || !strchr("0123456789", *r->words[i + 1]))) {
+			i--;
+			continue;
+		}
 		if (i + 1 == r->n)
 			return reader_fail(r, "%.40s: no number", key);
+		if (!strcmp(key, "start"))
+			drop_fraction(r->words[i + 1]);
 		if (!reader_number(r, key, r->words[i + 1], UINT64_C(1) << 62, &value))
 			return false;
 		for (unsigned k = 0; k < 3; k++) {
@@ -98,8 +120,10 @@ static bool read_connection(struct matrix *m)
 				" recv_done_trigger or prio",
 				key);
 	}
-	if (!c.bytes || c.bytes > UINT32_MAX)
-		return reader_fail(r, "size: wanted is 1 to 4294967295");
+	if (c.bytes > UINT32_MAX)
+		return reader_fail(r, "size: wanted is 1 to 4294967295, or 0: no end");
+	if (!c.bytes)
+		c.bytes = UINT32_MAX;
 	if (!array_grow(&m->list, m->n, &m->n_max, sizeof(c)))
 		return reader_fail(r, "out of memory");
 	m->list[m->n++] = c;

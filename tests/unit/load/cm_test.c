@@ -16,6 +16,22 @@ TEST(cm_add__reads_connections_and_starts)
 	few_close(&f);
 }
 
+/* csg-htsim's examples, and uet-htsim's of messages. */
+TEST(cm_add__reads_older_files)
+{
+	struct few f = few_make(NULL);
+
+	REQUIRE(few_read(&f, "x.cm",
+		"Nodes 4\nConnections 4\n0->3 start 0.000000 size 0\n1->3 start 7.5 size 9\n"
+		"0->1 id 1 msg start 0 size 40860\n0->1 id 1 msg 3 start 0 size 4086\n"));
+	CHECK_EQ(f.load.flows[0].start_ps, 0);
+	CHECK_EQ(f.load.flows[0].len_bytes, UINT32_MAX);
+	CHECK_EQ(f.load.flows[1].start_ps, 7);
+	CHECK_EQ(f.load.flows[2].len_bytes, 40860);
+	CHECK_EQ(f.load.flows[3].len_bytes, 4086);
+	few_close(&f);
+}
+
 /* A chain as gen_allreduce.py has it: what has come starts what goes on. */
 TEST(cm_add__chains_by_triggers)
 {
@@ -61,7 +77,10 @@ TEST(cm_add__says_file_and_line)
 	few_refuse("x.cm", "0->1 size 4\n", "x.cm:1: a connection before Nodes");
 	few_refuse("x.cm", "Nodes 4\n0->0 size 4\n", "x.cm:2: from node 0 to itself");
 	few_refuse("x.cm", "Nodes 4\n0->4 size 4\n", "x.cm:2: destination: 4, allowed is 0 to 3");
-	few_refuse("x.cm", "Nodes 4\n0->1\n", "x.cm:2: size: wanted is 1 to 4294967295");
+	few_refuse(
+		"x.cm", "Nodes 4\n0->1\n", "x.cm:2: size: wanted is 1 to 4294967295, or 0: no end");
+	few_refuse("x.cm", "Nodes 4\n0->1 size 4 start 0.x\n",
+		"x.cm:2: start: \"0.x\", wanted is a whole number");
 	few_refuse("x.cm", "Nodes 4\nConnections 2\n0->1 size 4\n",
 		"x.cm:3: 1 connections, the file says 2");
 	few_refuse("x.cm", "Nodes 4\n0->1 size 4 trigger 3\n", "x.cm:2: no trigger 3");
