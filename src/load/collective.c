@@ -7,6 +7,7 @@
  *           (the reduction) takes spec.compute_ps.  One flow per rank, repeated.
  * tree      a binary tree by rank numbers: sums go up and the result comes down, in pieces, so that
  *           all levels work at the same time.  One flow per rank and direction, repeated.
+ * broadcast a chain from the first rank to the last, in pieces.
  * doubling  recursive halving and doubling (Rabenseifner): log n partners each way, with half of
  *           what is left; for powers of two.
  * exchange  everybody to everybody, each beginning with the rank after itself, so that nobody is
@@ -87,6 +88,29 @@ void collective_tree(struct build *b, const struct group *g, uint64_t bytes, uin
 			build_after(b, down + i - 1, WEFT_SIM_WHOLE);
 		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++)
 			build_after(b, down + child - 1, WEFT_SIM_WHOLE);
+		b->tails[rank_of(g, i)] = flow;
+	}
+}
+
+void collective_broadcast(struct build *b, const struct group *g, uint64_t bytes, uint32_t pieces)
+{
+	uint32_t first = b->load->n, n = g->n;
+
+	for (uint32_t i = 1; i < n; i++) {
+		build_send(b, host_of(b, g, i - 1), host_of(b, g, i), share(bytes, pieces));
+		build_last(b)->repeats = pieces;
+		build_tail(b, rank_of(g, i - 1));
+		if (i > 1)
+			build_after(b, first + i - 2, 0);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
+
+		build_tail(b, rank_of(g, i));
+		if (i)
+			build_after(b, first + i - 1, WEFT_SIM_WHOLE);
+		if (i + 1 < n)
+			build_after(b, first + i, WEFT_SIM_WHOLE);
 		b->tails[rank_of(g, i)] = flow;
 	}
 }

@@ -93,6 +93,7 @@ struct group {
 bool collective_add(struct build *b);
 void collective_ring(struct build *b, const struct group *g, uint64_t bytes, enum ring_kind kind);
 void collective_tree(struct build *b, const struct group *g, uint64_t bytes, uint32_t pieces);
+void collective_broadcast(struct build *b, const struct group *g, uint64_t bytes, uint32_t pieces);
 void collective_doubling(struct build *b, const struct group *g, uint64_t bytes);
 void collective_exchange(struct build *b, const struct group *g, uint64_t bytes, uint32_t window);
 

@@ -12,7 +12,8 @@
  * among data parallel ones and goes on beside what follows until the end; _EP and _DP_EP choose
  * expert ranks, and data parallel ranks of one expert.  Every rank does the same list: of a
  * pipeline (pp) each stage, without what goes between stages.  spec.layers above 1 cuts the list
- * off there.
+ * off there, also a list that is shorter than its file says.  In a MICRO file each line is a
+ * measurement of its own, a step among all ranks after the line before.
  */
 #include "local.h"
 
@@ -20,7 +21,7 @@
 #include <string.h>
 
 enum { PARTS = 3 }; /* forward, gradient of inputs, of weights */
-enum pattern { NOTHING, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL };
+enum pattern { NOTHING, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, BROADCAST };
 enum members { TENSOR, DATA, EXPERT, DATA_EXPERT };
 
 struct layer {
@@ -32,6 +33,7 @@ struct simai {
 	struct build *b;
 	struct reader *r;
 	uint32_t tp, ep, pp, gpus, n;
+	bool is_micro;
 	struct layer *layers;
 	uint32_t *late; /* [rank]: where its gradients of weights have got to */
 };
@@ -49,7 +51,8 @@ static bool read_header(struct simai *s)
 	s->gpus = s->b->n;
 	if (!reader_next(r))
 		return r->error[0] ? false : reader_fail(r, "an empty file");
-	if (strncmp(r->words[0], "HYBRID", 6) && strncmp(r->words[0], "DATA", 4) &&
+	s->is_micro = !strcmp(r->words[0], "MICRO");
+	if (!s->is_micro && strncmp(r->words[0], "HYBRID", 6) && strncmp(r->words[0], "DATA", 4) &&
 		strncmp(r->words[0], "MODEL", 5))
 		return reader_fail(r,
 			"\"%.40s\", wanted is SimAI's HYBRID_TRANSFORMER_FWD_IN_BCKWD and the"
@@ -83,7 +86,8 @@ static bool read_collective(struct simai *s, const char *word, unsigned part, st
 		const char *name;
 		enum pattern pattern;
 	} names[] = { { "NONE", NOTHING }, { "ALLREDUCE", ALLREDUCE }, { "ALLGATHER", ALLGATHER },
-		{ "REDUCESCATTER", REDUCESCATTER }, { "ALLTOALL", ALLTOALL } };
+		{ "REDUCESCATTER", REDUCESCATTER }, { "ALLTOALL", ALLTOALL },
+		{ "BROADCAST", BROADCAST } };
 	static const struct {
 		const char *name;
 		enum members members;
@@ -107,8 +111,8 @@ static bool read_collective(struct simai *s, const char *word, unsigned part, st
 		}
 	}
 	return reader_fail(s->r,
-		"\"%.40s\", wanted is NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, and"
-		" maybe _EP or _DP_EP",
+		"\"%.40s\", wanted is NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL or"
+		" BROADCAST, and maybe _EP or _DP_EP",
 		word);
 }
 
@@ -139,6 +143,8 @@ static bool read_layers(struct simai *s)
 		return r->error[0] ? false : reader_fail(r, "no number of layers");
 	if (!reader_number(r, "layers", r->words[0], 1u << 20, &n))
 		return false;
+	if (s->b->spec->layers > 1)
+		n = WEFT_MIN(n, (uint64_t)s->b->spec->layers);
 	s->layers = calloc(n + 1, sizeof(*s->layers));
 	if (!s->layers)
 		return reader_fail(r, "out of memory");
@@ -148,11 +154,11 @@ static bool read_layers(struct simai *s)
 	}
 	if (r->error[0])
 		return false;
-	if (s->n < n)
-		return reader_fail(r, "%u layers, the file says %u", (unsigned)s->n, (unsigned)n);
-	if (s->b->spec->layers > 1)
-		s->n = WEFT_MIN(s->n, s->b->spec->layers);
-	return true;
+	if (s->is_micro && s->n * (uint64_t)s->b->spec->steps > UINT16_MAX)
+		return reader_fail(r, "%u lines, %u times: more than %u measurements",
+			(unsigned)s->n, (unsigned)s->b->spec->steps, (unsigned)UINT16_MAX);
+	return s->n == n ||
+	       reader_fail(r, "%u layers, the file says %u", (unsigned)s->n, (unsigned)n);
 }
 
 /* ---- flows ---- */
@@ -162,6 +168,8 @@ static struct group group_of(const struct simai *s, enum members members)
 {
 	uint32_t dp = s->gpus / s->tp / s->pp;
 
+	if (s->is_micro)
+		return (struct group){ 0, 1, s->gpus };
 	switch (members) {
 	case DATA:
 		return (struct group){ 0, s->tp, dp };
@@ -189,6 +197,8 @@ static void collective(struct simai *s, const struct layer *layer, unsigned part
 
 		if (layer->pattern[part] == ALLTOALL)
 			collective_exchange(s->b, &one, bytes, s->b->spec->window);
+		else if (layer->pattern[part] == BROADCAST)
+			collective_broadcast(s->b, &one, bytes, s->b->spec->pieces);
 		else
 			collective_ring(s->b, &one, bytes,
 				layer->pattern[part] == ALLREDUCE ? RING_ALLREDUCE : RING_HALF);
@@ -249,6 +259,15 @@ static void one_step(struct simai *s)
 	}
 }
 
+static void one_measurement(struct simai *s, const struct layer *layer)
+{
+	for (unsigned part = 0; part < PARTS; part++) {
+		compute(s, layer->ns[part]);
+		collective(s, layer, part);
+	}
+	compute(s, layer->update_ns);
+}
+
 static uint64_t flows_of(const struct simai *s)
 {
 	uint64_t sum = 0;
@@ -277,8 +296,10 @@ bool simai_add(struct build *b, struct reader *reader)
 		s.late = malloc(b->n * sizeof(*s.late));
 		is_good = s.late || reader_fail(reader, "out of memory");
 	}
-	for (b->step = 0; is_good && b->step < b->spec->steps; b->step++)
+	for (b->step = 0; is_good && !s.is_micro && b->step < b->spec->steps; b->step++)
 		one_step(&s);
+	for (b->step = 0; is_good && s.is_micro && b->step < b->spec->steps * s.n; b->step++)
+		one_measurement(&s, &s.layers[b->step % s.n]);
 	free(s.layers);
 	free(s.late);
 	return is_good;

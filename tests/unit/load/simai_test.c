@@ -39,6 +39,49 @@ TEST(simai_add__can_be_cut_and_repeated)
 	few_close(&f);
 }
 
+TEST(simai_add__takes_the_layers_that_are_there)
+{
+	struct few f = few_make("permutation,layers=2");
+
+	REQUIRE(few_read(&f, "workload.txt",
+		HEAD "800\na -1 1000 NONE 0 1 NONE 0 1 NONE 0 1\n"
+		     "b -1 1000 NONE 0 1 NONE 0 1 NONE 0 1\n"));
+	few_close(&f);
+}
+
+/* As AICB's micro_test/ has them: one collective of all after the other. */
+TEST(simai_add__measures_line_by_line)
+{
+	struct few f = few_make("permutation,steps=2");
+
+	REQUIRE(few_read(&f, "all_reduce.txt",
+		"MICRO\n2\nmicro_test -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 160000 1\n"
+		"micro_test -1 1 NONE 0 1 NONE 0 1 ALLTOALL 320000 1\n"));
+	CHECK_EQ(f.load.jobs[0].n_steps, 4);
+	for (uint32_t host = 0; host < 16; host++)
+		CHECK_EQ(few_bytes(&f, host, false), 2 * (30 * 10000 + 15 * 20000));
+	few_run(&f);
+	few_close(&f);
+	few_refuse("w.txt", "MICRO\n1\n", "w.txt:2: 0 layers, the file says 1");
+}
+
+TEST(simai_add__broadcasts_along_the_ranks)
+{
+	struct few f = few_make("permutation,pieces=4");
+
+	REQUIRE(few_read(&f, "w.txt",
+		"HYBRID model_parallel_NPU_group: 8 all_gpus: 16\n1\n"
+		"norm -1 0 BROADCAST 16384 1 NONE 0 1 NONE 0 1\n"));
+	for (uint32_t host = 0; host < 16; host++) {
+		CHECK_EQ(few_bytes(&f, host, false), host % 8 < 7 ? 16384 : 0);
+		CHECK_EQ(few_bytes(&f, host, true), host % 8 ? 16384 : 0);
+	}
+	uint64_t ideal_ps = weft_load_ideal_ps(&f.load, f.topo), took_ps = few_run(&f);
+
+	CHECK(took_ps >= ideal_ps && took_ps < 2 * ideal_ps);
+	few_close(&f);
+}
+
 TEST(simai_add__says_file_and_line)
 {
 	few_refuse("w.txt", "", "w.txt:1: an empty file");
@@ -53,6 +96,6 @@ TEST(simai_add__says_file_and_line)
 	few_refuse("w.txt", HEAD "2\na -1 1 NONE 0 1 NONE 0 1 NONE 0 1\n",
 		"w.txt:3: 1 layers, the file says 2");
 	few_refuse("w.txt", HEAD "1\na -1 1 ALLSEND 0 1 NONE 0 1 NONE 0 1\n",
-		"w.txt:3: \"ALLSEND\", wanted is NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or"
-		" ALLTOALL, and maybe _EP or _DP_EP");
+		"w.txt:3: \"ALLSEND\", wanted is NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER,"
+		" ALLTOALL or BROADCAST, and maybe _EP or _DP_EP");
 }
