@@ -18,14 +18,7 @@
 #include <sys/resource.h>
 #include <weft/net.h>
 
-enum {
-	OPTION_SWITCH = 256,
-	OPTION_MARK,
-	OPTION_DRY,
-	OPTION_REPLY,
-	OPTION_RANKS,
-	OPTION_REPORT
-};
+enum { OPTION_SWITCH = 256, OPTION_MARK, OPTION_DRY, OPTION_REPLY, OPTION_RANKS, OPTION_REPORT };
 
 /* clang-format off */
 static const struct argp_option options[] = {
@@ -210,7 +203,10 @@ static bool add_jobs(struct job *job, const struct sim_args *a)
 				!weft_load_set(
 					&spec, "bytes", a->bytes_text, error, sizeof(error))) ||
 			!weft_load_add(&job->load, job->topo, &spec, error, sizeof(error))) {
-			snprintf(job->error, bytes, "load: %.100s: %s", a->loads[i], error);
+			bool is_named = *spec.file && !strncmp(error, spec.file, strlen(spec.file));
+
+			snprintf(job->error, bytes, "load: %.100s%s%s", is_named ? "" : a->loads[i],
+				is_named ? "" : ": ", error);
 			return false;
 		}
 	}

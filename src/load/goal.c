@@ -192,10 +192,15 @@ static bool read_line(struct parse *p)
 	uint64_t ranks;
 
 	if (!strcmp(first, "num_ranks")) {
-		if (r->n != 2 || !reader_number(r, first, r->words[1], p->b->n, &ranks))
-			return r->n == 2 ? false : reader_fail(r, "wanted is \"num_ranks N\"");
+		if (r->n != 2)
+			return reader_fail(r, "wanted is \"num_ranks N\"");
+		if (!reader_number(r, first, r->words[1], NONE - 1, &ranks))
+			return false;
+		if (!ranks || ranks > p->b->n)
+			return reader_fail(r, "%u ranks, and %u hosts to put them on",
+				(unsigned)ranks, (unsigned)p->b->n);
 		p->ranks = (uint32_t)ranks;
-		return ranks ? true : reader_fail(r, "num_ranks: 0");
+		return true;
 	}
 	if (!strcmp(first, "rank"))
 		return read_rank(p);

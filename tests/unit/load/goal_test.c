@@ -61,7 +61,7 @@ TEST(goal_add__knows_many_labels)
 
 TEST(goal_add__says_file_and_line)
 {
-	few_refuse("x.goal", "num_ranks 17\n", "x.goal:1: num_ranks: 17, allowed is 0 to 16");
+	few_refuse("x.goal", "num_ranks 17\n", "x.goal:1: 17 ranks, and 16 hosts to put them on");
 	few_refuse("x.goal", "num_ranks 2\nrank 0 {\nsend 1b to 2\n}\n",
 		"x.goal:3: send: 2, allowed is 0 to 1");
 	few_refuse("x.goal", "num_ranks 2\nrank 0 {\nl1: sned 1b to 1\n}\n",
