@@ -7,6 +7,7 @@
  */
 #include "play_lab.h"
 #include "sim.h"
+#include "sim_progress.h"
 #include "sim_ranks.h"
 #include "verbs.h"
 
@@ -212,21 +213,21 @@ static bool write_page(const struct session *s, char *error, size_t error_bytes)
 static struct weft_play_result *simulate(
 	struct session *s, uint64_t seed, char *error, size_t error_bytes)
 {
-	struct play_progress progress;
+	struct sim_progress progress;
 	char what[64];
 
 	(void)snprintf(what, sizeof(what), "seed %" PRIu64, seed);
-	play_progress_begin(&progress, what, sim_ranks_screen(&s->ranks));
-	progress.stop_ps = weft_play_head(s->play)->stop_ps;
+	sim_progress_begin(
+		&progress, what, weft_play_head(s->play)->stop_ps, sim_ranks_screen(&s->ranks));
 	struct weft_play_options o = { .seed = seed,
 		.threads = s->args->threads,
 		.ranks = s->ranks.to,
-		.watch = s->ranks.is_silent ? NULL : play_progress_watch,
+		.watch = s->ranks.is_silent ? NULL : sim_progress_watch,
 		.watch_arg = &progress,
 		.now_ns = weft_clock_now };
 	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
 
-	play_progress_end(&progress);
+	sim_progress_end(&progress);
 	return r;
 }
 

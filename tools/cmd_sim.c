@@ -7,6 +7,7 @@
  */
 #include "play.h"
 #include "sim.h"
+#include "sim_progress.h"
 #include "sim_ranks.h"
 #include "verbs.h"
 
@@ -148,32 +149,6 @@ static double cpu_s(struct rusage *usage)
 	       (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 }
 
-struct watcher {
-	struct term term;
-	uint64_t start_ns, drawn_ns;
-	uint32_t flows;
-	bool shown;
-};
-
-/* One line on a terminal, five times a second; nothing anywhere else. */
-static bool watch(void *arg, const struct weft_sim_totals *so_far)
-{
-	struct watcher *w = arg;
-	uint64_t now = weft_clock_now(NULL);
-	char n[2][HUMAN_MAX];
-
-	if (!w->term.out || !w->term.tty || now - w->drawn_ns < 200000000)
-		return true;
-	w->drawn_ns = now;
-	w->shown = true;
-	fprintf(w->term.out, "\r\033[K%.2f us simulated, %s of %s flows done, %.2f M packet-hops/s",
-		(double)so_far->now_ps / 1e6, human_count(n[0], so_far->flows_done),
-		human_count(n[1], w->flows),
-		(double)so_far->packet_hops * 1e3 / (double)(now - w->start_ns + 1));
-	(void)fflush(w->term.out);
-	return true;
-}
-
 /* ---- the run ---- */
 
 struct job {
@@ -296,18 +271,14 @@ static int compare(const void *left, const void *right)
 static void run(struct job *job, const struct sim_args *a)
 {
 	struct sim_report *r = &job->report;
-	struct watcher w = { .flows = r->n_flows, .start_ns = weft_clock_now(NULL) };
+	struct sim_progress progress;
 	struct rusage usage;
 	double cpu = cpu_s(&usage);
 
-	if (sim_ranks_screen(&job->ranks))
-		term_open(&w.term, sim_ranks_screen(&job->ranks));
-	weft_sim_run(job->sim, a->until_ps, watch, &w);
-	if (w.shown) {
-		fprintf(w.term.out, "\r\033[K");
-		(void)fflush(w.term.out);
-	}
-	r->run_s = (double)(weft_clock_now(NULL) - w.start_ns) / 1e9;
+	sim_progress_begin(&progress, "", a->until_ps, sim_ranks_screen(&job->ranks));
+	weft_sim_run(job->sim, a->until_ps, sim_progress_watch, &progress);
+	sim_progress_end(&progress);
+	r->run_s = (double)(weft_clock_now(NULL) - progress.start_ns) / 1e9;
 	uint64_t cost[] = { (uint64_t)((cpu_s(&usage) - cpu) * 1e6), (uint64_t)usage.ru_maxrss };
 
 	weft_sim_sum(job->sim, cost, WEFT_COUNT(cost));

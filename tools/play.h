@@ -7,20 +7,6 @@
 #include <jansson.h>
 #include <weft/play.h>
 
-/* One line on a terminal, five times a second: simulated time, hops, memory, time left. */
-struct play_progress {
-	struct term term;
-	const char *what;
-	uint64_t start_ns, drawn_ns;
-	uint64_t stop_ps, ideal_ps;
-	uint32_t flows;
-	bool shown;
-};
-/* screen: where somebody may look; NULL: nowhere. */
-void play_progress_begin(struct play_progress *p, const char *what, FILE *screen);
-bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far);
-void play_progress_end(struct play_progress *p);
-
 void play_print_head(const struct weft_play *play, const struct term *term);
 void play_print_result(const struct weft_play_result *result, const struct term *term);
 /* The claims of one run; how many failed. */

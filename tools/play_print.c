@@ -9,64 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <weft/base.h>
-#include <weft/net.h>
-
-#define DRAW_NS UINT64_C(200000000)
-
-/* ---- progress ---- */
-
-void play_progress_begin(struct play_progress *p, const char *what, FILE *screen)
-{
-	*p = (struct play_progress){ .what = what, .start_ns = weft_clock_now(NULL) };
-	if (screen)
-		term_open(&p->term, screen);
-}
-
-bool play_progress_watch(void *progress, const struct weft_sim_totals *so_far)
-{
-	struct play_progress *p = progress;
-	uint64_t now = weft_clock_now(NULL);
-	char bar[TERM_PICTURE_BYTES(20)], left[HUMAN_MAX], memory[HUMAN_MAX];
-	struct rusage usage;
-
-	if (!p->term.tty || now - p->drawn_ns < DRAW_NS)
-		return true;
-	/* Flows may be done long before the time is over: whichever is further counts. */
-	double share = p->stop_ps ? (double)so_far->now_ps / (double)p->stop_ps : 0;
-	double done = p->flows ? (double)so_far->flows_done / p->flows : 0;
-
-	share = share > done ? share : done;
-	share = share > 1 ? 1 : share;
-	(void)getrusage(RUSAGE_SELF, &usage);
-	uint64_t took = now - p->start_ns;
-
-	snprintf(left, sizeof(left), "?");
-	if (share > 0.01)
-		human_ns(left, (uint64_t)((double)took * (1 - share) / share));
-	p->drawn_ns = now;
-	p->shown = true;
-	fprintf(p->term.out,
-		"\r\033[K%s %s%s%s %3.0f %%  %.1f us simulated, %.1f M hops/s, %s, %s left",
-		p->what, term_on(&p->term, TERM_CYAN), term_bar(&p->term, bar, share, 20),
-		term_off(&p->term), share * 100, (double)so_far->now_ps / 1e6,
-		(double)so_far->packet_hops * 1e3 / (double)(took + 1),
-		human_bytes(memory, (uint64_t)usage.ru_maxrss * 1024), left);
-	(void)fflush(p->term.out);
-	return true;
-}
-
-void play_progress_end(struct play_progress *p)
-{
-	if (p->shown) {
-		fprintf(p->term.out, "\r\033[K");
-		(void)fflush(p->term.out);
-	}
-	p->shown = false;
-}
-
-/* ---- after ---- */
 
 void play_print_head(const struct weft_play *play, const struct term *term)
 {

@@ -191,6 +191,8 @@ void weft_sim_close(struct weft_sim *sim); /* NULL is fine */
 struct weft_sim_totals {
 	uint64_t now_ps;      /* after WEFT_SIM_START_PS: the end of the last window */
 	uint64_t packet_hops; /* packets of any kind that crossed a link */
+	uint64_t
+		hops_ideal; /* what that comes to if nothing is sent twice, one ACK for 4 packets */
 	uint64_t windows;
 	uint64_t lost;    /* frames that switches and cut cables dropped */
 	uint64_t trimmed; /* frames cut by switches */
@@ -204,8 +206,8 @@ struct weft_sim_totals {
 
 /*
  * Called after each window by the thread that called weft_sim_run(), with what it and the others
- * have done until then: now_ps, packet_hops, windows, flows_done and flows_failed.  False: stop,
- * after the window that has begun meanwhile.
+ * have done until then: now_ps, packet_hops, hops_ideal, windows, flows_done and flows_failed.
+ * False: stop, after the window that has begun meanwhile.
  */
 typedef bool weft_sim_watch_fn(void *arg, const struct weft_sim_totals *so_far);
 

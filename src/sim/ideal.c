@@ -81,6 +81,22 @@ uint64_t weft_sim_ideal_ps(
 	return most_ps;
 }
 
+uint64_t ideal_hops(const struct weft_topo_shape *s, const struct weft_sim_flow flows[], uint32_t n)
+{
+	uint32_t payload = plan_payload(s);
+	uint64_t hops = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool is_near = flows[i].src / s->hosts_per_t0 == flows[i].dst / s->hosts_per_t0;
+		uint64_t packets = WEFT_DIV_UP(flows[i].len_bytes, payload);
+
+		packets += WEFT_DIV_UP(packets, UINT64_C(4));
+		if (flows[i].src != flows[i].dst)
+			hops += flow_repeats(&flows[i]) * packets * (is_near ? 2 : 4);
+	}
+	return hops;
+}
+
 uint64_t weft_sim_alone_ps(
 	const struct weft_topo *topo, const struct weft_sim_flow *flow, uint64_t *arrived_ps)
 {

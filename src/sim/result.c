@@ -95,6 +95,7 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 	*totals = (struct weft_sim_totals){ .windows = sim->turns,
 		.now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS,
 		.packet_hops = sums[HOPS],
+		.hops_ideal = sim->hops_ideal,
 		.lost = sums[LOST],
 		.trimmed = sums[TRIMMED],
 		.marked = sums[MARKED],

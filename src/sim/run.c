@@ -229,6 +229,7 @@ static uint64_t next_window(const struct lane *lane)
 static void tell(struct weft_sim *sim, unsigned turn)
 {
 	struct weft_sim_totals so_far = { .now_ps = sim->lanes[0].end_ps - WEFT_SIM_START_PS,
+		.hops_ideal = sim->hops_ideal,
 		.windows = sim->turns };
 
 	if (sim->links) {

@@ -46,3 +46,18 @@ TEST(weft_sim_ideal_ps__deals_packets_out_over_the_planes)
 	CHECK_EQ(weft_sim_ideal_ps(s.topo, s.flows, 1), 6 * 4262 * 80 + rest_ps);
 	small_close(&s);
 }
+
+TEST(ideal_hops__counts_packets_links_and_acks)
+{
+	struct small s = small_make(SMALL_ONE);
+	const struct weft_topo_shape *shape = weft_topo_shape(s.topo);
+
+	/* 9 packets and 3 ACKs over 4 links, 10 times; one of each over 2; nothing. */
+	s.flows[0] = (struct weft_sim_flow){
+		.src = 0, .dst = 15, .len_bytes = 8 * 4096 + 1, .repeats = 10
+	};
+	s.flows[1] = (struct weft_sim_flow){ .src = 0, .dst = 1, .len_bytes = 1 };
+	s.flows[2] = (struct weft_sim_flow){ .src = 3, .dst = 3 };
+	CHECK_EQ(ideal_hops(shape, s.flows, 3), 10 * 12 * 4 + 2 * 2);
+	small_close(&s);
+}

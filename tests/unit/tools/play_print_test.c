@@ -63,15 +63,3 @@ TEST(play_print_result__has_times_and_what_broke)
 	CHECK(strstr(p.text, "digest "));
 	done(&p);
 }
-
-TEST(play_progress_watch__is_silent_in_a_file)
-{
-	struct play_progress p;
-	struct weft_sim_totals t = { .now_ps = 5 };
-
-	play_progress_begin(&p, "seed 1", stderr);
-	p.term.tty = false;
-	CHECK(play_progress_watch(&p, &t));
-	CHECK(!p.shown);
-	play_progress_end(&p);
-}
