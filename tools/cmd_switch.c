@@ -359,18 +359,29 @@ static int rate(int argc, char **argv)
 				 (json_int_t)bps));
 }
 
-static int loss(int argc, char **argv)
+static int share(int argc, char **argv, const char *op, const char *doc)
 {
 	struct arguments a;
 	unsigned ppm;
 
-	if (!parse(argc, argv, way_options, 2, 2, "LINK PERCENT",
-		    "Lose a share of what crosses a link; 0 ends it.", &a))
+	if (!parse(argc, argv, way_options, 2, 2, "LINK PERCENT", doc, &a))
 		return EXIT_USAGE;
 	if (!read_ppm(a.words[1], &ppm))
-		return wants("loss", "percent, from 0 to 100", a.words[1]);
-	return order(&a, json_pack("{s:s, s:s, s:i, s:i}", "op", "loss", "link", a.words[0], "way",
+		return wants(op, "percent, from 0 to 100", a.words[1]);
+	return order(&a, json_pack("{s:s, s:s, s:i, s:i}", "op", op, "link", a.words[0], "way",
 				 (int)a.way, "ppm", (int)ppm));
+}
+
+static int loss(int argc, char **argv)
+{
+	return share(argc, argv, "loss", "Lose a share of what crosses a link; 0 ends it.");
+}
+
+static int spoil(int argc, char **argv)
+{
+	return share(argc, argv, "spoil",
+		"Turn a bit in a share of what crosses a link, which receivers that check the\n"
+		"ICRC refuse; 0 ends it.");
 }
 
 static int hole(int argc, char **argv)
@@ -498,6 +509,7 @@ int cmd_switch(int argc, char **argv)
 		{ "link", "LINK up|down: unplug a cable", link_verb },
 		{ "rate", "LINK RATE|built: slow a link down", rate },
 		{ "loss", "LINK PERCENT: lose what crosses a link", loss },
+		{ "spoil", "LINK PERCENT: turn a bit in what crosses a link", spoil },
 		{ "hole", "LINK on|off: let what has its SID next vanish", hole },
 		{ "path", "SRC DST EV PERCENT: lose what takes one path", path },
 		{ "freeze", "SWITCH on|off: stop forwarding, links stay up", freeze },

@@ -323,12 +323,14 @@ void switch_show_links(const json_t *answer, const struct term *term)
 	struct table table;
 	size_t i;
 
-	table_begin(&table, "llrrrl");
+	table_begin(&table, "llrrrrrl");
 	table_add(&table, "link");
 	table_add(&table, "is");
 	table_add(&table, "rate");
 	table_add(&table, "loss up");
 	table_add(&table, "loss down");
+	table_add(&table, "spoilt up");
+	table_add(&table, "spoilt down");
 	table_add(&table, "hole");
 	json_array_foreach(json_object_get(answer, "links"), i, link)
 	{
@@ -341,6 +343,8 @@ void switch_show_links(const json_t *answer, const struct term *term)
 		table_add(&table, "%s", human_rate(rate, number(link, "bps")));
 		add_percent(&table, number(link, "loss_up_ppm"));
 		add_percent(&table, number(link, "loss_down_ppm"));
+		add_percent(&table, number(link, "spoil_up_ppm"));
+		add_percent(&table, number(link, "spoil_down_ppm"));
 		table_add(&table, "%s", holes[number(link, "hole") & 3]);
 	}
 	table_print(&table, term);

@@ -95,6 +95,11 @@ void weft_rack_link_rate(struct weft_rack *rack, uint32_t link, uint64_t rate_bp
 /* Share of what crosses a link that is lost (FAULT).  way: bit 0 from the hosts up, bit 1 down. */
 void weft_rack_link_loss(struct weft_rack *rack, uint32_t link, unsigned way, uint32_t loss_ppm);
 /*
+ * The same, of which a bit is wrong in the second half afterwards: the receiver's ICRC refuses it,
+ * if he looks.  Frames as structs, and trimmed ones, are lost (FAULT).
+ */
+void weft_rack_link_spoil(struct weft_rack *rack, uint32_t link, unsigned way, uint32_t spoil_ppm);
+/*
  * The switch that would send over this link that way drops frames whose next uSID is that link's
  * (FAULT).  Not possible, and nothing happens, for the way up of a host's link: no switch sends.
  */

@@ -59,6 +59,7 @@ void weft_switchd_turn(struct weft_switchd *sw);
  *   {"op":"link","link":"p0.t0-0:t1-1","up":false}
  *   {"op":"rate","link":..,"bps":..}                 0: as built
  *   {"op":"loss","link":..,"way":1|2|3,"ppm":..}     way: 1 from the hosts, 2 to them
+ *   {"op":"spoil","link":..,"way":1|2|3,"ppm":..}    a bit turns; the receiver's ICRC refuses it
  *   {"op":"hole","link":..,"way":1|2|3,"on":true}    drops what has that link's uSID next
  *   {"op":"path","src":"h0","dst":"h2","ev":n,"ppm":..}
  *   {"op":"freeze","node":..,"on":true}

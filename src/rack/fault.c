@@ -141,6 +141,14 @@ void weft_rack_link_loss(struct weft_rack *rack, uint32_t index, unsigned way, u
 			rack->lines[2 * (size_t)index + i].loss_ppm = loss_ppm;
 }
 
+void weft_rack_link_spoil(struct weft_rack *rack, uint32_t index, unsigned way, uint32_t spoil_ppm)
+{
+	WEFT_ASSERT(index < rack->shape.links && spoil_ppm <= 1000000);
+	for (unsigned i = 0; i < 2; i++)
+		if (way >> i & 1)
+			rack->lines[2 * (size_t)index + i].spoil_ppm = spoil_ppm;
+}
+
 static void hole(struct weft_rack *rack, const struct line *line, bool is_hole)
 {
 	struct weft_route route;

@@ -68,7 +68,7 @@ struct line {
 	uint64_t delay_ps, rate_bps;
 	uint32_t head, tail; /* flights, in the order in which they arrive */
 	uint32_t from, from_port, to, to_port;
-	uint32_t loss_ppm;
+	uint32_t loss_ppm, spoil_ppm;
 	uint8_t flags; /* enum line_flag bits */
 } WEFT_CACHE_ALIGNED;
 

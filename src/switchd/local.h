@@ -197,7 +197,7 @@ enum { LINK_TOLD_DOWN = 1, LINK_FAR_DOWN = 2 }; /* by a request; its host's inte
 
 struct told { /* about a link, as requests have said; the rack acts on it */
 	uint8_t down, hole;
-	uint32_t loss_ppm[2];
+	uint32_t loss_ppm[2], spoil_ppm[2];
 	uint64_t rate_bps;
 };
 

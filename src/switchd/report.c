@@ -286,6 +286,8 @@ json_t *report_links(struct weft_switchd *sw)
 		put(one, "built_bps", built);
 		put(one, "loss_up_ppm", told->loss_ppm[0]);
 		put(one, "loss_down_ppm", told->loss_ppm[1]);
+		put(one, "spoil_up_ppm", told->spoil_ppm[0]);
+		put(one, "spoil_down_ppm", told->spoil_ppm[1]);
 		put(one, "hole", told->hole);
 		(void)json_object_set_new(one, "lower", end_counters(sw, l.node[0], l.port[0]));
 		(void)json_object_set_new(one, "upper", end_counters(sw, l.node[1], l.port[1]));

@@ -163,19 +163,48 @@ static json_t *do_rate(struct request *r)
 	return done();
 }
 
-static json_t *do_loss(struct request *r)
+/* A share of what crosses a link. */
+static bool read_share(struct request *r, uint32_t *link, unsigned *way, uint32_t *ppm)
 {
-	uint64_t way, ppm;
-	uint32_t link;
+	uint64_t ways, share;
 
-	if (!read_link(r, &link) || !read_number(r, "way", 1, 3, &way) ||
-		!read_number(r, "ppm", 0, PPM, &ppm))
-		return NULL;
+	if (!read_link(r, link) || !read_number(r, "way", 1, 3, &ways) ||
+		!read_number(r, "ppm", 0, PPM, &share))
+		return false;
+	*way = (unsigned)ways;
+	*ppm = (uint32_t)share;
+	return true;
+}
+
+static void note_share(uint32_t told[2], unsigned way, uint32_t ppm)
+{
 	for (unsigned w = 0; w < 2; w++) {
 		if (way >> w & 1)
-			r->sw->told[link].loss_ppm[w] = (uint32_t)ppm;
+			told[w] = ppm;
 	}
-	weft_rack_link_loss(r->sw->rack, link, (unsigned)way, (uint32_t)ppm);
+}
+
+static json_t *do_loss(struct request *r)
+{
+	uint32_t link, ppm;
+	unsigned way;
+
+	if (!read_share(r, &link, &way, &ppm))
+		return NULL;
+	note_share(r->sw->told[link].loss_ppm, way, ppm);
+	weft_rack_link_loss(r->sw->rack, link, way, ppm);
+	return done();
+}
+
+static json_t *do_spoil(struct request *r)
+{
+	uint32_t link, ppm;
+	unsigned way;
+
+	if (!read_share(r, &link, &way, &ppm))
+		return NULL;
+	note_share(r->sw->told[link].spoil_ppm, way, ppm);
+	weft_rack_link_spoil(r->sw->rack, link, way, ppm);
 	return done();
 }
 
@@ -268,6 +297,7 @@ static const struct {
 	{ "power", " node on ", do_power },
 	{ "rate", " link bps ", do_rate },
 	{ "reboot", " node for_ns ", do_reboot },
+	{ "spoil", " link way ppm ", do_spoil },
 	{ "stop", "", do_stop },
 	{ "table", " node ", do_table },
 };

@@ -130,6 +130,36 @@ TEST(weft_rack_link_loss__takes_a_share_of_one_way)
 	rig_close(&rig);
 }
 
+TEST(weft_rack_link_spoil__turns_a_bit_of_a_share)
+{
+	rig_open(&rig, rig_fabric, true);
+	uint32_t link = link_of("p0.t0-0:t1-0"), spoilt = 0;
+
+	weft_rack_link_spoil(rig.rack, link, 1, 200000);
+	send_n(1000, 0, 0);
+	rig_run(&rig, late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_NONE, 4), 1000);
+	for (uint32_t i = 0; i < rig.n_outs; i++) {
+		const uint8_t *ip = rig_ip(&rig, rig.outs[i].frame.handle);
+		uint32_t bits = 0, bytes = rig.outs[i].frame.bytes - WEFT_FRAME_ETHER_BYTES;
+
+		for (uint32_t at = bytes / 2; at < bytes; at++)
+			bits += (uint32_t)__builtin_popcount(ip[at]);
+		CHECK(bits <= 1);
+		spoilt += bits;
+	}
+	CHECK_NEAR((double)spoilt, 200, 45);
+	weft_rack_link_spoil(rig.rack, link, 3, 0);
+	rig_close(&rig);
+	/* Nobody would know it. */
+	rig_open(&rig, rig_fabric, false);
+	weft_rack_link_spoil(rig.rack, link, 1, 1000000);
+	send_n(10, 0, 0);
+	rig_run(&rig, late_ps);
+	CHECK_EQ(count_out(WEFT_FABRIC_DROP_FAULT, weft_topo_t0(rig.topo, 0, 0)), 10);
+	rig_close(&rig);
+}
+
 TEST(weft_rack_link_hole__swallows_what_is_steered_into_it)
 {
 	rig_open(&rig, rig_fabric, true);

@@ -131,6 +131,17 @@ TEST(do_loss__loses_a_share_one_way)
 	end();
 }
 
+/* What is spoilt arrives; that it is not whole is the receiver's to see. */
+TEST(do_spoil__lets_all_arrive_and_says_so)
+{
+	begin();
+	CHECK_OK("{\"op\":\"spoil\",\"link\":\"alice.p0\",\"way\":1,\"ppm\":1000000}");
+	CHECK_EQ(arrive(weft_ev(0, 0), 50), 50);
+	CHECK_EQ(sw->told[find_link(sw, "alice.p0")].spoil_ppm[0], 1000000);
+	CHECK_EQ(sw->told[find_link(sw, "alice.p0")].spoil_ppm[1], 0);
+	end();
+}
+
 TEST(do_hole__swallows_one_sid)
 {
 	begin();

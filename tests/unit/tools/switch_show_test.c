@@ -125,10 +125,11 @@ TEST(switch_show_sids__has_no_prefixes)
 TEST(switch_show_links__shows_faults)
 {
 	json_t *root = begin("{\"links\":[{\"link\":\"h0.p0\",\"up\":true,\"bps\":100000000,"
-			     "\"loss_up_ppm\":200000,\"loss_down_ppm\":0,\"hole\":2}]}");
+			     "\"loss_up_ppm\":200000,\"loss_down_ppm\":0,"
+			     "\"spoil_up_ppm\":0,\"spoil_down_ppm\":5000,\"hole\":2}]}");
 
 	switch_show_links(root, &term);
-	end(root, "link   is      rate  loss up  loss down  hole\n"
-		  "-----  --  --------  -------  ---------  ----\n"
-		  "h0.p0  up  100 Mb/s     20 %          -  down\n");
+	end(root, "link   is      rate  loss up  loss down  spoilt up  spoilt down  hole\n"
+		  "-----  --  --------  -------  ---------  ---------  -----------  ----\n"
+		  "h0.p0  up  100 Mb/s     20 %          -          -        0.5 %  down\n");
 }
