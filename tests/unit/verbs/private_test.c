@@ -60,6 +60,29 @@ TEST(private__has_every_name_under_every_version)
 	}
 }
 
+/* What libefa and libmlx5 of rdma-core 65 ask for beside what those of 64 did. */
+TEST(private__has_names_of_the_newest_release)
+{
+	void *library = load();
+	static const char *const names[] = {
+		"ibv_cmd_create_comp_cntr",
+		"ibv_cmd_export_dmabuf_fd",
+		"ibv_cmd_qp_attach_comp_cntr",
+		"ibv_cmd_query_comp_cntr_caps",
+		"ibv_cmd_query_port_speed",
+		"ibv_cmd_read_err_comp_cntr",
+		"ibv_dmabuf_heap_alloc",
+		"ibv_dmabuf_heap_cc_shared_init",
+		"ibv_wr_opcode_str",
+	};
+
+	REQUIRE(library);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!find(library, names[i], "65"))
+			CHECK_FAIL("%s", names[i]);
+	}
+}
+
 TEST(private__refuses)
 {
 	void *library = load();
