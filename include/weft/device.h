@@ -243,7 +243,7 @@ uint32_t weft_dev_cq_entries(const struct weft_dev_cq *cq);
  * queue is empty. */
 int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max);
 /* One event at the next completion (solicited_only: solicited or failed); at once if there are
- * completions already, so that no wake-up is lost. */
+ * completions already of which no event has told, so that no wake-up is lost. */
 int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only);
 
 /* ---- addresses of datagram peers ---- */

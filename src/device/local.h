@@ -214,6 +214,7 @@ struct weft_dev_cq {
 	uint64_t number; /* never used twice */
 	struct weft_dev_wc *ring;
 	uint32_t mask, entries, head, tail, users, owner;
+	uint32_t told; /* tail at the last event */
 	bool armed, armed_solicited, overrun;
 };
 

@@ -88,6 +88,7 @@ on h0 rping -c -a 10.0.0.3 -C 5 -v 2>&1 | grep -q rdma-ping-4 || fault "rping: n
 wait
 pair ib_write_lat -F -n 20
 pair ib_send_bw -F -n 20
+pair ib_send_lat -F -e -n 100 # tells of nothing twice, or it posts twice
 pair ib_send_bw -F -c UD -g -n 20
 group
 pair ib_read_bw -F -n 20
