@@ -32,7 +32,8 @@ serve() {
 
 # send PORT NAME [OPTION...]: its log is in.PORT
 send() {
-	"$weft" lab run h0 -- "$weft" cp -q -p "$1" "${@:3}" "$dir/in/big" "h2:$2" 2>"$dir/in.$1"
+	"$weft" lab run h0 -- "$weft" cp -q -p "$1" "${@:3}" "$dir/in/${file:-big}" "h2:$2" \
+		2>"$dir/in.$1"
 }
 
 # copy WHAT: all of it arrives
@@ -68,7 +69,7 @@ break_while_copying() {
 # All ports of the receiver: an error at both ends, nothing left behind.
 lose_the_receiver() {
 	serve 20001
-	local server=$!
+	local server=$! file=large
 	(sleep 0.2; "$weft" lab fault nic-down h2 >/dev/null) &
 	send 20001 big --give-up 500 && fault "nic-down: the sender did not notice"
 	grep -q "connection to h2 ended" "$dir/in.20001" ||
@@ -107,7 +108,7 @@ escape() {
 
 # A file that shrinks while it is copied: a message, and nothing kept.
 shrink() {
-	cp "$dir/in/big" "$dir/in/shrinks"
+	cp --sparse=always "$dir/in/large" "$dir/in/shrinks"
 	serve 20005
 	local server=$! sender
 	"$weft" lab run h0 -- "$weft" cp -q -p 20005 "$dir/in/shrinks" h2:shrunk 2>"$dir/in.20005" &
@@ -133,6 +134,7 @@ measure() {
 
 "$weft" lab up "$fabric" --fabric "$kind" --rate 100Mb/s >/dev/null || exit 77
 head -c 50000003 /dev/urandom >"$dir/in/big"
+truncate -s 400M "$dir/in/large" # seconds: what breaks meanwhile may be late on a busy machine
 copy "nothing broken"
 if [ "$kind" = kernel ]; then
 	break_while_copying "loss p1.t0-0:t1-0 --percent 20" "reboot p4.t1-1 --for 100ms" \
