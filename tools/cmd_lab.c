@@ -28,12 +28,12 @@ struct arguments {
 	char **command; /* of run: what follows the host */
 	struct weft_lab_options up;
 	bool json, sids;
-	uint64_t for_ns;
+	uint64_t for_ns, to_bps;
 	double percent;
 	uint32_t way;
 };
 
-enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC, OPTION_SIDS };
+enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC, OPTION_SIDS, OPTION_TO };
 
 /* "1.5Gb/s": value and unit; false: neither. */
 static bool read_unit(
@@ -111,6 +111,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		if (!read_time(arg, &a->for_ns))
 			argp_error(state, "--for %s: wants a time, like 500ms or 2s", arg);
 		return 0;
+	case OPTION_TO:
+		if (!read_rate(arg, &a->to_bps) || a->to_bps == WEFT_LAB_RATE_NONE)
+			argp_error(state, "--to %s: wants 1Mb/s or more, like 1Gb/s", arg);
+		return 0;
 	case 'p':
 		a->percent = strtod(arg, &end);
 		if (end == arg || *end || a->percent <= 0 || a->percent > 100)
@@ -153,7 +157,8 @@ static const struct argp_option status_options[] = {
 static const struct argp_option fault_options[] = {
 	OPTION_NAME,
 	{ "for", OPTION_FOR, "TIME", 0, "ends by itself, 500ms (default: when undone)", 0 },
-	{ "percent", 'p', "P", 0, "how much loss (default: 100)", 0 },
+	{ "percent", 'p', "P", 0, "how much is lost or spoilt (default: 100)", 0 },
+	{ "to", OPTION_TO, "RATE", 0, "how slow, 10Mb/s", 0 },
 	{ "way", 'w', "WAY", 0, "up (from the hosts, default), down or both", 0 },
 	{ 0 },
 };
@@ -508,7 +513,8 @@ static int inject(struct weft_lab *lab, const struct arguments *a)
 		    weft_lab_topo(lab), a->words[0], a->words[1], &fault, error, sizeof(error)))
 		return tell(error);
 	fault.way = a->way;
-	if (fault.kind == WEFT_LAB_LOSS)
+	fault.rate_bps = a->to_bps;
+	if (fault.kind == WEFT_LAB_LOSS || fault.kind == WEFT_LAB_CORRUPT)
 		fault.loss_ppm = (uint32_t)(a->percent * PERCENT_PPM + 0.5);
 	if (a->for_ns)
 		fault.for_ns = a->for_ns;

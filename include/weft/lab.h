@@ -99,6 +99,8 @@ enum weft_lab_fault_kind {
 	WEFT_LAB_PLANE_FREEZE, /* plane: every switch freezes */
 	WEFT_LAB_PORT_DOWN,    /* host link: the host's end goes down, both lose carrier */
 	WEFT_LAB_NIC_DOWN,     /* host: all its ports */
+	WEFT_LAB_SLOW,         /* link: rate_bps, both ways; soft switches only */
+	WEFT_LAB_CORRUPT, /* link: a bit turns in loss_ppm of the packets; soft switches only */
 	WEFT_LAB_FAULT_COUNT,
 };
 
@@ -110,8 +112,9 @@ struct weft_lab_fault {
 	uint32_t id;     /* given by the lab, from 1 */
 	enum weft_lab_fault_kind kind;
 	uint32_t where;    /* link, node or plane: see the kinds */
-	uint32_t loss_ppm; /* WEFT_LAB_LOSS only */
-	uint32_t way;      /* WEFT_LAB_LOSS and _BLACKHOLE only */
+	uint32_t loss_ppm; /* WEFT_LAB_LOSS and _CORRUPT only */
+	uint32_t way;      /* of these two and _BLACKHOLE only */
+	uint64_t rate_bps; /* WEFT_LAB_SLOW only; 1 Mb/s and up */
 };
 
 const char *weft_lab_fault_name(enum weft_lab_fault_kind kind); /* "link-down" */

@@ -36,6 +36,9 @@ static const struct {
 	[WEFT_LAB_PORT_DOWN] = { "port-down", "HOST.pN: the host's end goes down",
 		WHERE_HOST_LINK },
 	[WEFT_LAB_NIC_DOWN] = { "nic-down", "HOST: all its ports go down", WHERE_HOST },
+	[WEFT_LAB_SLOW] = { "slow", "LINK: carries --to RATE, both ways", WHERE_LINK },
+	[WEFT_LAB_CORRUPT] = { "corrupt",
+		"LINK: turn a bit in --percent of the packets that go --way", WHERE_LINK },
 };
 static_assert(WEFT_COUNT(kinds) == WEFT_LAB_FAULT_COUNT, "a new kind of fault needs a row");
 
@@ -119,7 +122,8 @@ void weft_lab_fault_text(
 	const struct weft_topo *topo, const struct weft_lab_fault *fault, char *text, size_t bytes)
 {
 	enum where where = kinds[fault->kind].where;
-	char place[WEFT_TOPO_NAME_BYTES], loss[32] = "";
+	bool is_share = fault->kind == WEFT_LAB_LOSS || fault->kind == WEFT_LAB_CORRUPT;
+	char place[WEFT_TOPO_NAME_BYTES], how[48] = "";
 	const char *way = "";
 
 	if (where == WHERE_PLANE)
@@ -128,13 +132,15 @@ void weft_lab_fault_text(
 		weft_topo_node_name(topo, fault->where, place, sizeof(place));
 	else
 		weft_topo_link_name(topo, fault->where, place, sizeof(place));
-	if (fault->kind == WEFT_LAB_LOSS)
-		(void)snprintf(loss, sizeof(loss), " %g %% of", fault->loss_ppm / 1e4);
-	if (fault->kind == WEFT_LAB_LOSS || fault->kind == WEFT_LAB_BLACKHOLE)
+	if (is_share)
+		(void)snprintf(how, sizeof(how), " %g %% of", fault->loss_ppm / 1e4);
+	if (fault->kind == WEFT_LAB_SLOW)
+		(void)snprintf(how, sizeof(how), " to %g Mb/s:", (double)fault->rate_bps / 1e6);
+	if (is_share || fault->kind == WEFT_LAB_BLACKHOLE)
 		way = fault->way == WEFT_LAB_UP     ? " up"
 		      : fault->way == WEFT_LAB_DOWN ? " down"
 						    : " both ways";
-	(void)snprintf(text, bytes, "%s%s %s%s", kinds[fault->kind].name, loss, place, way);
+	(void)snprintf(text, bytes, "%s%s %s%s", kinds[fault->kind].name, how, place, way);
 }
 
 bool fault_check(struct world *world, const struct weft_lab_fault *fault)
@@ -144,10 +150,16 @@ bool fault_check(struct world *world, const struct weft_lab_fault *fault)
 	if (!is_place(world->topo, kinds[fault->kind].where, fault->where))
 		return world_fail(world, "%s: where must be %s", kinds[fault->kind].name,
 			wheres[kinds[fault->kind].where]);
-	if (fault->kind == WEFT_LAB_LOSS &&
+	if ((fault->kind == WEFT_LAB_LOSS || fault->kind == WEFT_LAB_CORRUPT) &&
 		(!fault->loss_ppm || fault->loss_ppm > 1000000 || !fault->way || fault->way > 3))
-		return world_fail(
-			world, "loss: wants more than 0 and up to 100 percent, and a way");
+		return world_fail(world, "%s: wants more than 0 and up to 100 percent, and a way",
+			kinds[fault->kind].name);
+	if (fault->kind == WEFT_LAB_SLOW && fault->rate_bps < 1000000)
+		return world_fail(world, "slow: wants a rate of 1 Mb/s or more");
+	if ((fault->kind == WEFT_LAB_SLOW || fault->kind == WEFT_LAB_CORRUPT) &&
+		world->switches != WEFT_LAB_SWITCHES_SOFT)
+		return world_fail(world, "%s: the switches of this lab cannot; soft ones can",
+			kinds[fault->kind].name);
 	if (fault->kind == WEFT_LAB_BLACKHOLE &&
 		(!fault->way || fault->way > 3 ||
 			((fault->way & WEFT_LAB_UP) &&
@@ -201,6 +213,16 @@ static void want_link(struct world *world, const struct weft_lab_fault *fault)
 	case WEFT_LAB_BLACKHOLE:
 		lower->hole |= (fault->way & WEFT_LAB_UP) != 0;
 		upper->hole |= (fault->way & WEFT_LAB_DOWN) != 0;
+		break;
+	case WEFT_LAB_SLOW:
+		if (!upper->rate_bps || fault->rate_bps < upper->rate_bps)
+			upper->rate_bps = fault->rate_bps;
+		break;
+	case WEFT_LAB_CORRUPT:
+		if (fault->way & WEFT_LAB_UP)
+			upper->spoil_ppm = WEFT_MAX(upper->spoil_ppm, fault->loss_ppm);
+		if (fault->way & WEFT_LAB_DOWN)
+			lower->spoil_ppm = WEFT_MAX(lower->spoil_ppm, fault->loss_ppm);
 		break;
 	default: /* loss happens where packets come in */
 		if (fault->way & WEFT_LAB_UP)

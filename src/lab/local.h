@@ -91,6 +91,9 @@ int sids_read(struct netlink *netlink, struct weft_lab_sid sids[], size_t n);
 struct port {
 	bool down, hole;   /* down: admin down at this end; hole: its uSIDs are dropped */
 	uint32_t loss_ppm; /* of what comes in here */
+	/* Soft switches' only. */
+	uint32_t spoil_ppm; /* of what comes in here */
+	uint64_t rate_bps;  /* of the link, said at its upper end; 0: as built */
 };
 
 struct node {
@@ -107,8 +110,10 @@ struct node {
 /* ---- soft.c, soft_ask.c: all switches in one process ---- */
 
 struct soft_told {            /* about a link */
+	uint64_t rate_bps;    /* 0: as built */
 	uint32_t loss_ppm[2]; /* up, down */
-	unsigned holes;       /* enum weft_lab_way bits */
+	uint32_t spoil_ppm[2];
+	unsigned holes; /* enum weft_lab_way bits */
 	bool is_down;
 };
 

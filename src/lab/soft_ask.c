@@ -61,6 +61,16 @@ static void want_link(const struct world *world, uint32_t link, struct soft_told
 		      (upper->want[l.port[1]].hole ? WEFT_LAB_DOWN : 0u);
 	want->loss_ppm[0] = upper->want[l.port[1]].loss_ppm;
 	want->loss_ppm[1] = lower->want[l.port[0]].loss_ppm;
+	want->spoil_ppm[0] = upper->want[l.port[1]].spoil_ppm;
+	want->spoil_ppm[1] = lower->want[l.port[0]].spoil_ppm;
+	want->rate_bps = upper->want[l.port[1]].rate_bps;
+}
+
+static bool tell_share(
+	struct world *world, const char *op, const char *link, unsigned way, uint32_t ppm)
+{
+	return tell(world, json_pack("{s:s, s:s, s:i, s:i}", "op", op, "link", link, "way",
+				   (int)way, "ppm", (int)ppm));
 }
 
 static bool settle_link(struct world *world, uint32_t link)
@@ -74,12 +84,16 @@ static bool settle_link(struct world *world, uint32_t link)
 	if (told->is_down != want.is_down)
 		ok &= tell(world, json_pack("{s:s, s:s, s:b}", "op", "link", "link", name, "up",
 					  !want.is_down));
+	if (told->rate_bps != want.rate_bps)
+		ok &= tell(world, json_pack("{s:s, s:s, s:I}", "op", "rate", "link", name, "bps",
+					  (json_int_t)want.rate_bps));
 	for (unsigned w = 0; w < 2; w++) {
 		unsigned way = 1u << w;
 
 		if (told->loss_ppm[w] != want.loss_ppm[w])
-			ok &= tell(world, json_pack("{s:s, s:s, s:i, s:i}", "op", "loss", "link",
-						  name, "way", way, "ppm", want.loss_ppm[w]));
+			ok &= tell_share(world, "loss", name, way, want.loss_ppm[w]);
+		if (told->spoil_ppm[w] != want.spoil_ppm[w])
+			ok &= tell_share(world, "spoil", name, way, want.spoil_ppm[w]);
 		if ((told->holes ^ want.holes) & way)
 			ok &= tell(world, json_pack("{s:s, s:s, s:i, s:b}", "op", "hole", "link",
 						  name, "way", way, "on", (want.holes & way) != 0));

@@ -222,6 +222,10 @@ TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
 	CHECK_EQ(fault.for_ns, 200000000);
 	weft_lab_fault_text(topo, &fault, text, sizeof(text));
 	CHECK_STR(text, "reboot p1.t1-0");
+	CHECK(!weft_lab_fault_parse(topo, "slow", "h2.p1", &fault, error, sizeof(error)));
+	fault.rate_bps = 2500000;
+	weft_lab_fault_text(topo, &fault, text, sizeof(text));
+	CHECK_STR(text, "slow to 2.5 Mb/s: h2.p1");
 	CHECK(weft_lab_fault_parse(topo, "explode", "h2", &fault, error, sizeof(error)));
 	CHECK_STR(error, "no fault 'explode', `weft lab fault --help` lists them");
 	CHECK(weft_lab_fault_parse(topo, "freeze", "h2", &fault, error, sizeof(error)));
@@ -236,7 +240,11 @@ TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
 
 TEST(fault_check__refuses_what_makes_no_sense)
 {
-	struct world w = { .topo = read_fabric(TWO_PLANES) };
+	struct world w = { .topo = read_fabric(TWO_PLANES), .switches = WEFT_LAB_SWITCHES_SOFT };
+	struct weft_lab_fault soft_only[] = {
+		{ .kind = WEFT_LAB_SLOW, .rate_bps = 1000000 },
+		{ .kind = WEFT_LAB_CORRUPT, .way = 3, .loss_ppm = 1000 },
+	};
 	struct weft_lab_fault wrong[] = {
 		{ .kind = WEFT_LAB_FAULT_COUNT },
 		{ .kind = WEFT_LAB_LOSS, .way = 1 },
@@ -244,6 +252,9 @@ TEST(fault_check__refuses_what_makes_no_sense)
 		{ .kind = WEFT_LAB_LOSS, .way = 4, .loss_ppm = 1000 },
 		{ .kind = WEFT_LAB_LOSS, .way = 1, .loss_ppm = 1000, .where = 9999 },
 		{ .kind = WEFT_LAB_BLACKHOLE, .way = 1, .where = 0 },
+		{ .kind = WEFT_LAB_SLOW, .rate_bps = 999999 },
+		{ .kind = WEFT_LAB_CORRUPT, .way = 1 },
+		{ .kind = WEFT_LAB_CORRUPT, .way = 0, .loss_ppm = 1000 },
 		{ .kind = WEFT_LAB_REBOOT, .where = 5 },
 		{ .kind = WEFT_LAB_FREEZE, .where = 0 },
 		{ .kind = WEFT_LAB_PLANE_DOWN, .where = 2 },
@@ -253,6 +264,13 @@ TEST(fault_check__refuses_what_makes_no_sense)
 		w.error[0] = 0;
 		if (fault_check(&w, &wrong[i]) || !w.error[0])
 			CHECK_FAIL("row %zu was taken", i);
+	}
+	for (size_t i = 0; i < WEFT_COUNT(soft_only); i++) {
+		w.switches = WEFT_LAB_SWITCHES_SOFT;
+		CHECK(fault_check(&w, &soft_only[i]));
+		w.switches = WEFT_LAB_SWITCHES_KERNEL;
+		CHECK(!fault_check(&w, &soft_only[i]));
+		CHECK(strstr(w.error, "the switches of this lab cannot; soft ones can"));
 	}
 	weft_topo_close(w.topo);
 }

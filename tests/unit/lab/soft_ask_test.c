@@ -76,6 +76,31 @@ TEST(soft_settle__loses_in_the_fabric_and_not_in_the_kernel)
 	build_end(&world);
 }
 
+TEST(soft_settle__slows_and_spoils_and_ends_it)
+{
+	struct weft_lab_fault slow = { .kind = WEFT_LAB_SLOW, .rate_bps = 50000000 },
+			      slower = { .kind = WEFT_LAB_SLOW, .rate_bps = 5000000 },
+			      corrupt = { .kind = WEFT_LAB_CORRUPT, .way = 1, .loss_ppm = 7 };
+	uint32_t ids[3];
+
+	build_soft(&world, TWO_PLANES);
+	slow.where = slower.where = corrupt.where = weft_topo_link_find(world.topo, "p0.t0-0:t1-0");
+	const struct soft_told *told = &world.soft.told[slow.where];
+
+	CHECK(fault_add(&world, &slow, 0, &ids[0]));
+	CHECK(fault_add(&world, &slower, 0, &ids[1]));
+	CHECK(fault_add(&world, &corrupt, 0, &ids[2]));
+	CHECK_EQ(told->rate_bps, 5000000);
+	CHECK_EQ(told->spoil_ppm[0], 7);
+	CHECK_EQ(told->spoil_ppm[1], 0);
+	CHECK(fault_undo(&world, ids[1]));
+	CHECK_EQ(told->rate_bps, 50000000);
+	CHECK(fault_undo(&world, 0));
+	CHECK_EQ(told->rate_bps, 0);
+	CHECK_EQ(told->spoil_ppm[0], 0);
+	build_end(&world);
+}
+
 TEST(soft_stats__counts_both_ends_of_every_link_of_a_path)
 {
 	struct weft_lab_end_stats before[4][2], after[2];
