@@ -259,7 +259,9 @@ static bool read_out(struct play_lab_run *r, const struct counts *before)
 	for (uint32_t i = 0; i < r->l.hosts; i++) {
 		wrong += atomic_load(&r->l.shared->hosts[i].wrong_bytes);
 		late_ns = WEFT_MAX(late_ns, atomic_load(&r->l.shared->hosts[i].late_ns));
+		t->corrupt += atomic_load(&r->l.shared->hosts[i].refused);
 	}
+	t->lost += t->corrupt;
 	out->slower = r->l.slower;
 	out->late_ps = (uint64_t)((double)late_ns * 1000 / r->l.slower);
 	weft_play_conclude(out, &r->script);
@@ -332,7 +334,6 @@ struct weft_play_result *play_lab_run(const struct weft_play *play, uint64_t see
 {
 	struct play_lab_run *r = calloc(1, sizeof(*r));
 	struct weft_play_result *result = NULL;
-	const char *wrong;
 
 	if (!r)
 		return NULL;
@@ -343,10 +344,7 @@ struct weft_play_result *play_lab_run(const struct weft_play *play, uint64_t see
 	r->l.script = &r->script;
 	if (weft_play_script_open(&r->script, play, seed, error, error_bytes)) {
 		choose_rate(r, rate_bps);
-		wrong = play_lab_judge(r);
-		if (wrong)
-			(void)play_lab_fail(r, wrong);
-		else if (work(r, seed, term))
+		if (play_lab_judge(r) && work(r, seed, term))
 			result = r->result;
 		if (!result)
 			weft_play_result_free(r->result);

@@ -26,11 +26,12 @@ struct play_lab_flow {
 	_Atomic bool failed;
 };
 
-struct play_lab_host { /* what a host's process tells; written by it alone, but for: */
+struct play_lab_host {          /* what a host's process tells; written by it alone, but for: */
 	_Atomic bool is_paused; /* it is to do nothing */
 	_Atomic bool has_failed;
 	_Atomic uint64_t late_ns; /* the longest that it was not run */
 	_Atomic uint64_t wrong_bytes;
+	_Atomic uint64_t refused;      /* packets, by their ICRC */
 	struct weft_counters counters; /* every few milliseconds */
 	_Atomic uint32_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES]; /* of paths, too */
 	char error[PLAY_LAB_ERROR_BYTES];
@@ -60,6 +61,7 @@ struct play_lab { /* made before hosts' processes are, and the same in all of th
 	uint8_t *pattern;  /* what everybody sends: pattern_bytes, the longest flow */
 	uint32_t pattern_bytes;
 	uint32_t timeout_ms;
+	bool is_spoilt; /* packets are, and the hosts look */
 	double slower;
 };
 
@@ -87,10 +89,12 @@ struct play_lab_run {
 	size_t error_bytes;
 };
 bool play_lab_fail(struct play_lab_run *r, const char *what); /* false */
+/* Of a line of the scenario; field "": the line says it all. */
+bool play_lab_fail_at(struct play_lab_run *r, uint32_t line, const char *field, const char *what);
 
 /* ---- play_lab_world.c ---- */
 
-const char *play_lab_judge(const struct play_lab_run *r); /* NULL: a lab can do all of it */
+bool play_lab_judge(struct play_lab_run *r); /* true: a lab can do all of it */
 bool play_lab_write_fabric(struct play_lab_run *r, const char *path);
 bool play_lab_plan(struct play_lab_run *r);  /* pairs, memory that is shared, the order of faults */
 bool play_lab_start(struct play_lab_run *r); /* the hosts; true: they are connected */

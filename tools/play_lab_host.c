@@ -74,6 +74,7 @@ static bool open_live(struct node *n)
 	config.paths = WEFT_MIN(c->paths, 256u);
 	config.cc = c->cc ? c->cc->name : NULL;
 	config.timeout_ms = l->timeout_ms;
+	config.icrc = l->is_spoilt ? WEFT_ICRC_CHECKED : config.icrc;
 	config.engine.qps = WEFT_MAX(config.engine.qps, (uint32_t)weft_pow2_up(ends));
 	config.engine.pathsets = WEFT_MAX(config.engine.pathsets, ends);
 	config.engine.rq_depth = config.engine.wimm_max = RECVS;
@@ -315,6 +316,7 @@ static void publish(struct node *n)
 	uint32_t states[WEFT_TOPO_PLANES_MAX][WEFT_SIM_PATH_STATES] = { 0 };
 
 	n->told->counters = *weft_stats(weft_live_endpoint(n->live));
+	atomic_store(&n->told->refused, weft_live_port(n->live)->stats.drops[WEFT_DROP_BAD_ICRC]);
 	count_states(n, states);
 	for (uint32_t i = 0; i < WEFT_TOPO_PLANES_MAX * WEFT_SIM_PATH_STATES; i++)
 		atomic_store_explicit(

@@ -24,6 +24,7 @@
 #define SETUP_NS UINT64_C(60000000000)
 #define SLOW_END_NS UINT64_C(10000000000) /* after the stop */
 #define FLOW_BYTES_MAX (64u << 20)
+#define SLOW_BPS_MIN 1000000u
 
 bool play_lab_fail(struct play_lab_run *r, const char *what)
 {
@@ -31,42 +32,61 @@ bool play_lab_fail(struct play_lab_run *r, const char *what)
 	return false;
 }
 
-/* ---- what a lab can do ---- */
-
-static const char *judge_fault(const struct weft_sim_fault *f)
+bool play_lab_fail_at(struct play_lab_run *r, uint32_t line, const char *field, const char *what)
 {
-	switch ((enum weft_sim_fault_kind)f->kind) {
-	case WEFT_SIM_LINK_RATE:
-		return "a lab cannot make a link slower while it runs (slow)";
-	case WEFT_SIM_LINK_CORRUPT:
-		return "a lab cannot spoil packets (corrupt)";
-	default:
-		return NULL;
-	}
+	(void)snprintf(r->error, r->error_bytes, "%s:%u: %s: %s", weft_play_head(r->play)->file,
+		(unsigned)WEFT_MAX(line, 1u), field, what);
+	return false;
 }
 
-const char *play_lab_judge(const struct play_lab_run *r)
-{
-	const struct weft_topo_shape *s = weft_topo_shape(r->topo);
-	const struct weft_play_script *script = &r->script;
-	const char *wrong = NULL;
-	uint32_t moments = script->faults.n;
+/* ---- what a lab can do ---- */
 
-	for (uint32_t i = 0; i < script->faults.n; i++)
-		moments += script->faults.list[i].kind == WEFT_SIM_HOST_PAUSE ? s->planes : 0;
-	if (script->config->rival.kind != WEFT_RIVAL_NONE)
-		return "other transports than mrc run in the simulator only";
-	if (s->hosts > PLAY_LAB_HOSTS_MAX)
-		return "more than 64 hosts: too many processes for a lab of one machine";
-	if (moments > WEFT_LAB_FAULTS_MAX)
-		return "more than 256 moments at which something breaks";
-	for (uint32_t i = 0; i < script->n_flows && !wrong; i++) {
-		if (script->flows[i].len_bytes > FLOW_BYTES_MAX)
-			wrong = "a message of more than 64 MiB";
+static uint64_t slow_bps(const struct play_lab_run *r, const struct weft_sim_fault *f)
+{
+	return (uint64_t)((double)f->value / r->l.slower);
+}
+
+static bool judge_faults(struct play_lab_run *r)
+{
+	const struct weft_play_faults *faults = &r->script.faults;
+	uint32_t moments = faults->n, planes = weft_topo_shape(r->topo)->planes;
+
+	for (uint32_t i = 0; i < faults->n; i++) {
+		const struct weft_sim_fault *f = &faults->list[i];
+
+		moments += f->kind == WEFT_SIM_HOST_PAUSE ? planes : 0;
+		r->l.is_spoilt |= f->kind == WEFT_SIM_LINK_CORRUPT;
+		if (f->kind == WEFT_SIM_LINK_RATE && slow_bps(r, f) < SLOW_BPS_MIN)
+			return play_lab_fail_at(r, faults->lines[i], "faults",
+				"slow: less than 1 Mb/s in a lab whose time runs so much slower;"
+				" a higher --rate helps");
 	}
-	for (uint32_t i = 0; i < script->faults.n && !wrong; i++)
-		wrong = judge_fault(&script->faults.list[i]);
-	return wrong;
+	return moments <= WEFT_LAB_FAULTS_MAX ||
+	       play_lab_fail_at(r, weft_play_head(r->play)->faults_line, "faults",
+		       "more than 256 moments at which something breaks");
+}
+
+bool play_lab_judge(struct play_lab_run *r)
+{
+	const struct weft_play_head *head = weft_play_head(r->play);
+	const struct weft_play_script *script = &r->script;
+
+	if (script->config->rival.kind != WEFT_RIVAL_NONE)
+		return play_lab_fail_at(r, head->transport_line, "engine.transport",
+			"other transports than mrc run in the simulator only");
+	if (weft_topo_shape(r->topo)->hosts > PLAY_LAB_HOSTS_MAX)
+		return play_lab_fail_at(r, head->fabric_line, "fabric",
+			"more than 64 hosts: too many processes for a lab of one machine");
+	for (uint32_t i = 0; i < script->n_groups; i++) {
+		const struct weft_play_group *g = &script->groups[i];
+
+		for (uint32_t k = g->first; k < g->first + g->n; k++) {
+			if (script->flows[k].len_bytes > FLOW_BYTES_MAX)
+				return play_lab_fail_at(
+					r, g->line, g->name, "a message of more than 64 MiB");
+		}
+	}
+	return judge_faults(r);
 }
 
 /* ---- the fabric file ---- */
@@ -317,7 +337,8 @@ static uint32_t end_of(const struct play_lab_run *r, uint32_t moment, enum weft_
 	return found;
 }
 
-static bool begins(const struct weft_sim_fault *f, struct weft_lab_fault *lab)
+static bool begins(
+	const struct play_lab_run *r, const struct weft_sim_fault *f, struct weft_lab_fault *lab)
 {
 	uint32_t ppm = (uint32_t)(f->value & UINT32_MAX);
 
@@ -332,8 +353,13 @@ static bool begins(const struct weft_sim_fault *f, struct weft_lab_fault *lab)
 	case WEFT_SIM_NODE_DOWN:
 		lab->kind = WEFT_LAB_REBOOT;
 		return true;
+	case WEFT_SIM_LINK_RATE:
+		lab->kind = WEFT_LAB_SLOW;
+		lab->rate_bps = slow_bps(r, f);
+		return f->value != weft_topo_link(r->topo, f->where).bps;
 	case WEFT_SIM_LINK_LOSS:
-		lab->kind = WEFT_LAB_LOSS;
+	case WEFT_SIM_LINK_CORRUPT:
+		lab->kind = f->kind == WEFT_SIM_LINK_LOSS ? WEFT_LAB_LOSS : WEFT_LAB_CORRUPT;
 		lab->loss_ppm = ppm;
 		if (f->value & (WEFT_SIM_UP | WEFT_SIM_DOWN))
 			lab->way = f->value & WEFT_SIM_UP ? WEFT_LAB_UP : WEFT_LAB_DOWN;
@@ -383,11 +409,13 @@ bool play_lab_strike(struct play_lab_run *r, uint32_t moment)
 {
 	static const uint8_t ends[WEFT_SIM_FAULTS] = { [WEFT_SIM_LINK_UP] = WEFT_SIM_LINK_DOWN,
 		[WEFT_SIM_NODE_THAW] = WEFT_SIM_NODE_FREEZE,
-		[WEFT_SIM_LINK_LOSS] = WEFT_SIM_LINK_LOSS };
+		[WEFT_SIM_LINK_RATE] = WEFT_SIM_LINK_RATE,
+		[WEFT_SIM_LINK_LOSS] = WEFT_SIM_LINK_LOSS,
+		[WEFT_SIM_LINK_CORRUPT] = WEFT_SIM_LINK_CORRUPT };
 	const struct weft_sim_fault *list = r->script.faults.list, *f = &list[moment];
 	struct weft_lab_fault fault;
 
-	if (begins(f, &fault)) {
+	if (begins(r, f, &fault)) {
 		uint32_t end = f->kind == WEFT_SIM_NODE_DOWN ? end_of(r, moment, WEFT_SIM_NODE_UP)
 							     : UINT32_MAX;
 

@@ -38,6 +38,7 @@ struct weft_play_head {
 	uint64_t seed_first, seed_last;
 	uint64_t stop_ps;
 	uint32_t n_claims, n_loads, n_faults;
+	uint32_t fabric_line, transport_line, faults_line; /* 0: it does not say */
 	bool is_picture_set;
 };
 
@@ -59,6 +60,7 @@ struct weft_play_event {           /* something that breaks, for people */
 };
 struct weft_play_faults {
 	struct weft_sim_fault *list; /* the caller's to free */
+	uint32_t *lines;             /* [n]: of the file; 0: of none */
 	uint32_t n, room;
 	struct weft_play_event *events; /* as well; at most WEFT_PLAY_EVENTS_MAX of them */
 	uint32_t n_events;
@@ -90,7 +92,7 @@ struct weft_play_options {
  */
 struct weft_play_group {
 	char name[32];
-	uint32_t first, n;
+	uint32_t first, n, line;
 	uint64_t ideal_ps; /* of this load alone, from its own start */
 	double line_bps;   /* payload that its receivers can take in per second, by arithmetic */
 	bool is_together;  /* its flows begin at once and wait for none: its ideal is each one's */
@@ -99,7 +101,7 @@ struct weft_play_group {
 	uint64_t took_ps;         /* WEFT_NEVER: it is not over */
 	uint32_t n_steps;         /* 1: it has none */
 	uint32_t n_steps_over;
-	uint64_t *steps_ps;       /* ascending; WEFT_NEVER: not over */
+	uint64_t *steps_ps; /* ascending; WEFT_NEVER: not over */
 };
 
 enum weft_play_how { WEFT_PLAY_SUM, WEFT_PLAY_MAX, WEFT_PLAY_LAST }; /* of two rows made one */
@@ -160,7 +162,7 @@ struct weft_play_result {
 	uint32_t n_events;
 	struct weft_play_recovery *recoveries; /* one per event that happened */
 	uint32_t n_recoveries;
-	uint32_t n_missed; /* events for which the run was over too soon */
+	uint32_t n_missed;    /* events for which the run was over too soon */
 	double open_s, run_s; /* of real time */
 	double slower;        /* how much slower than the scenario a live run was; 0: simulated */
 	uint64_t late_ps;     /* live: the longest that a host was not run by this machine */

@@ -80,7 +80,8 @@ static bool read_transport(
 	return true;
 }
 
-bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config)
+bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config,
+	uint32_t *transport_line)
 {
 	struct words w = { .paths = { .number = config->paths },
 		.reply_paths = { .number = config->reply_paths } };
@@ -89,6 +90,8 @@ bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_confi
 		return false;
 	if (!read_transport(doc, &w, config))
 		return false;
+	if (w.transport.line)
+		*transport_line = w.transport.line;
 	config->paths = (uint32_t)w.paths.number;
 	config->reply_paths = (uint32_t)w.reply_paths.number;
 	if (w.paths.line && !w.reply_paths.line)

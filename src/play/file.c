@@ -290,12 +290,15 @@ static bool read_root(struct weft_play *play, size_t text_bytes, const char *fol
 	play->head.tell = w.tell.text;
 	play->head.picture = w.picture.text;
 	play->head.is_picture_set = w.picture.line;
+	play->head.fabric_line = w.fabric.line;
+	play->head.faults_line = w.faults.line;
 	play->head.stop_ps = w.stop.number * 1000;
 	play->sample_ps = w.sample.number * 1000;
 	if (!place_read(doc, w.fabric.node, play->text, text_bytes, folder, &play->topo))
 		return false;
 	play->config.topo = play->topo;
-	return (!w.engine.line || engine_read(doc, w.engine.node, &play->config)) &&
+	return (!w.engine.line || engine_read(doc, w.engine.node, &play->config,
+					  &play->head.transport_line)) &&
 	       read_seeds(play, &w) && read_loads(play, &w.load, folder) &&
 	       read_faults(play, &w.faults) && read_claims(play, &w.expect);
 }

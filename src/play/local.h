@@ -67,7 +67,9 @@ bool place_read(struct weft_yaml *doc, yaml_node_t *node, const char *text, size
 
 /* ---- engine.c ---- */
 
-bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config);
+/* *transport_line: untouched if it does not say. */
+bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_config *config,
+	uint32_t *transport_line);
 
 /* ---- claim.c, measure.c ---- */
 

@@ -485,7 +485,7 @@ bool measure_is_of_job(const struct measure *measure)
 /* A lab's switches say how long a queue was at most since they began, and not when. */
 bool measure_is_sim_only(const struct measure *measure)
 {
-	return measure->unit == MEASURE_BYTES || measure->of == corrupt;
+	return measure->unit == MEASURE_BYTES;
 }
 
 double measure_of(const struct weft_play_result *result, const struct claim *claim)

@@ -37,6 +37,7 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 		struct weft_play_group *group = &(*groups)[i];
 
 		group->first = all->n;
+		group->line = load->line;
 		good = traffic_add(
 			play->topo, load, seed + i, all, &group->ideal_ps, why, sizeof(why));
 		if (!good)

@@ -242,19 +242,22 @@ const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 
 /* ---- writing out ---- */
 
-static bool add(struct weft_play_faults *faults, uint64_t at_ps, enum weft_sim_fault_kind kind,
-	uint32_t where, uint64_t value)
+static bool add(struct weft_play_faults *faults, const struct wish *fault, uint64_t at_ps,
+	enum weft_sim_fault_kind kind, uint32_t where, uint64_t value)
 {
 	if (faults->n == faults->room) {
 		uint32_t room = faults->room ? 2 * faults->room : 64;
 		struct weft_sim_fault *list =
 			room <= MOMENTS_MAX ? realloc(faults->list, room * sizeof(*list)) : NULL;
+		uint32_t *lines = list ? realloc(faults->lines, room * sizeof(*lines)) : NULL;
 
-		if (!list)
+		faults->list = list ? list : faults->list;
+		faults->lines = lines ? lines : faults->lines;
+		if (!lines)
 			return false;
-		faults->list = list;
 		faults->room = room;
 	}
+	faults->lines[faults->n] = fault->line;
 	faults->list[faults->n++] = (struct weft_sim_fault){
 		.at_ps = at_ps, .kind = (uint8_t)kind, .where = where, .value = value
 	};
@@ -277,15 +280,15 @@ static bool add_place(struct weft_play_faults *faults, const struct weft_topo *t
 		value = (!is_begin ? 0 : fault->ppm ? fault->ppm : 1000000) | fault->way;
 	if (kind->at == AT_HOST && !(kind->flags & WHOLE_NODE)) {
 		for (uint32_t p = 0; p < s->planes && good; p++)
-			good = add(faults, at_ps, what, place * s->planes + p, 0);
+			good = add(faults, fault, at_ps, what, place * s->planes + p, 0);
 		return good;
 	}
 	if (kind->at != AT_PLANE)
-		return add(faults, at_ps, what, place, value);
+		return add(faults, fault, at_ps, what, place, value);
 	for (uint32_t i = 0; i < s->t0s && good; i++)
-		good = add(faults, at_ps, what, weft_topo_t0(topo, place, i), 0);
+		good = add(faults, fault, at_ps, what, weft_topo_t0(topo, place, i), 0);
 	for (uint32_t i = 0; i < s->t1s && good && kind->flags & WHOLE_NODE; i++)
-		good = add(faults, at_ps, what, weft_topo_t1(topo, place, i), 0);
+		good = add(faults, fault, at_ps, what, weft_topo_t1(topo, place, i), 0);
 	return good;
 }
 
@@ -462,6 +465,7 @@ bool weft_play_fault_add(struct weft_play_faults *faults, const struct weft_topo
 void weft_play_faults_free(struct weft_play_faults *faults)
 {
 	free(faults->list);
+	free(faults->lines);
 	free(faults->events);
 	*faults = (struct weft_play_faults){ 0 };
 }
