@@ -251,16 +251,18 @@ static bool read_loads(
 
 static bool read_seeds(struct weft_play *play, const struct words *w)
 {
-	unsigned first, last;
-	char end;
+	unsigned first, last = 0;
+	char dash, end;
 
 	play->head.seed_first = play->head.seed_last = w->seed.line ? w->seed.number : 1;
 	if (!w->seeds.line)
 		return true;
-	if (sscanf(w->seeds.text, "%u-%u%c", &first, &last, &end) != 2 || last < first ||
-		last - first > 9999)
+	int n = sscanf(w->seeds.text, "%u%c%u%c", &first, &dash, &last, &end);
+
+	last = n == 1 ? first : last;
+	if ((n != 1 && (n != 3 || dash != '-')) || last < first || last - first > 9999)
 		return weft_yaml_fail(&play->doc, w->seeds.line, "seeds",
-			"'%.30s', wanted is first-last, 1-3", w->seeds.text);
+			"'%.30s', wanted is one, or first-last, 1-3", w->seeds.text);
 	play->head.seed_first = first;
 	play->head.seed_last = last;
 	return true;

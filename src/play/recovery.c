@@ -13,6 +13,8 @@
 enum { BEFORE_ROWS = 4 };
 #define ENOUGH 0.95 /* of what goodput was, or settles at: samples are never alike */
 
+static const char too_late[] = "a tenth of the flows had ended already";
+
 static double rate_of(const struct weft_play_result *r, const double bytes[], uint32_t row)
 {
 	uint64_t begin_ps = row ? r->at_ps[row - 1] : 0;
@@ -119,7 +121,8 @@ static void find_felt(const struct weft_play_result *r, uint64_t begin_ps, uint6
 	else if (!out->felt_ps && low)
 		out->lowest = lowest;
 	if (!rows)
-		out->why = "the next one came before a sample";
+		out->why =
+			end_ps == steady_end_ps(r) ? too_late : "the next one came before a sample";
 }
 
 /* From its end until goodput is what it was before it. */
@@ -150,7 +153,7 @@ static void recover(const struct weft_play_result *r, struct weft_play_recovery 
 	uint64_t begin_ps = e->begin_ps, end_ps;
 
 	if (r->rows < 4 || begin_ps >= steady_end_ps(r)) {
-		out->why = "a tenth of the flows had ended already";
+		out->why = too_late;
 		return;
 	}
 	end_ps = look_end_ps(r, begin_ps);

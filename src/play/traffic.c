@@ -83,9 +83,15 @@ static bool read_field(struct weft_yaml *doc, const char *folder, struct traffic
 	t->has_seed |= !strcmp(key, "seed");
 	if (!strcmp(key, "file"))
 		value = beside(folder, value, path);
-	if (weft_load_set(&t->spec, strcmp(key, "at") ? key : "start", value, why, sizeof(why)))
+	const char *name = strcmp(key, "at") ? key : "start";
+
+	if (weft_load_set(&t->spec, name, value, why, sizeof(why)))
 		return true;
-	return weft_yaml_fail(doc, weft_yaml_line(node), field, "%s", why);
+	/* It begins with the name, and so does field. */
+	size_t n = strncmp(why, name, strlen(name)) ? 0 : strlen(name);
+
+	n += strncmp(why + n, ": ", 2) ? 0 : 2;
+	return weft_yaml_fail(doc, weft_yaml_line(node), field, "%s", why + n);
 }
 
 static bool read_fields(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *map,

@@ -225,9 +225,13 @@ const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 		return places[fault->kind->at];
 	if (!fault->has_at)
 		return "it needs \"at TIME\"";
-	if (!fault->bps != !(flags & NEEDS_TO))
+	if (flags & NEEDS_TO && !fault->bps)
+		return "it needs \"to RATE\"";
+	if (flags & NEEDS_PERCENT && !fault->ppm)
+		return "it needs \"percent\"";
+	if (fault->bps && !(flags & NEEDS_TO))
 		return "\"to RATE\" belongs to slow, and only there";
-	if (!fault->ppm != !(flags & NEEDS_PERCENT))
+	if (fault->ppm && !(flags & NEEDS_PERCENT))
 		return "\"percent\" belongs to loss and corrupt, and only there";
 	if (fault->way && !(flags & HAS_WAY))
 		return "\"way\" belongs to loss, corrupt and blackhole, and only there";

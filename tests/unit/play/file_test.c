@@ -28,6 +28,10 @@ TEST(weft_play_open_text__reads_all_of_it)
 	CHECK_EQ(weft_topo_shape(weft_play_topo(play))->hosts, 16);
 	CHECK_EQ(play->claims[2].seed, 2); /* a digest is one seed's */
 	weft_play_close(play);
+	play = stage_open(STAGE_BASE STAGE_LOAD "seeds: 7\n");
+	CHECK_EQ(weft_play_head(play)->seed_first, 7);
+	CHECK_EQ(weft_play_head(play)->seed_last, 7);
+	weft_play_close(play);
 }
 
 TEST(weft_play_open_text__names_file_line_field)
@@ -44,6 +48,12 @@ TEST(weft_play_open_text__names_file_line_field)
 		{ STAGE_BASE "laod: [ring]\n",
 			"s.yaml:3: laod: no such field, did you mean 'load'?" },
 		{ STAGE_BASE STAGE_LOAD "seeds: 3-1\n", "s.yaml:5: seeds: '3-1', wanted is" },
+		{ STAGE_BASE "load:\n  - ring: {bytes: 3MX}\n",
+			"s.yaml:4: ring.bytes: \"3MX\", wanted is bytes" },
+		{ STAGE_BASE "load:\n  - ring: {at: soon}\n",
+			"s.yaml:4: ring.at: \"soon\", wanted is" },
+		{ STAGE_BASE STAGE_LOAD "seeds: 3-\n", "s.yaml:5: seeds: '3-', wanted is" },
+		{ STAGE_BASE STAGE_LOAD "seeds: 3-4x\n", "s.yaml:5: seeds: '3-4x', wanted is" },
 		{ STAGE_BASE STAGE_LOAD "faults:\n  - freze p0.t1-1 at 5us\n",
 			"s.yaml:6: faults: freze: did you mean freeze?" },
 		{ STAGE_BASE STAGE_LOAD "faults:\n  - freeze: {where: p0.t1-1}\n",
