@@ -35,6 +35,7 @@ static const struct {
 	{ "marked", { "packets", "marked" } },
 	{ "trimmed", { "packets", "trimmed" } },
 	{ "lost", { "packets", "lost" } },
+	{ "pauses", { "packets", "pauses" } },
 	{ "retired", { "engine", "paths_retired" } },
 	{ "timeouts", { "engine", "timeouts" } },
 };

@@ -134,16 +134,17 @@ json_t *play_json_result(const struct weft_play_result *r)
 
 	(void)snprintf(digest, sizeof(digest), "%016" PRIx64, t->digest);
 	json_t *line = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I,"
-				 " s:I, s:I, s:I, s:I, s:I, s:s}",
+				 " s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
 		"kind", "result", "name", r->name, "transport", r->transport, "seed",
 		(json_int_t)r->seed, "flows", (json_int_t)r->n_messages, "completed",
 		(json_int_t)r->n_done, "failed", (json_int_t)t->flows_failed, "end_us",
 		us(t->now_ps), "ideal_us", us(r->ideal_ps), "data_packets",
 		(json_int_t)c->tx_data_pkts, "repeated", (json_int_t)c->tx_rtx_pkts, "marked",
 		(json_int_t)t->marked, "trimmed", (json_int_t)t->trimmed, "lost",
-		(json_int_t)t->lost, "corrupt", (json_int_t)t->corrupt, "retired",
-		(json_int_t)c->paths_retired, "timeouts", (json_int_t)c->timeouts, "packet_hops",
-		(json_int_t)t->packet_hops, "digest", digest);
+		(json_int_t)t->lost, "corrupt", (json_int_t)t->corrupt, "pauses",
+		(json_int_t)t->pauses, "retired", (json_int_t)c->paths_retired, "timeouts",
+		(json_int_t)c->timeouts, "packet_hops", (json_int_t)t->packet_hops, "digest",
+		digest);
 
 	put_us(line, "jct_us", r->took_ps);
 	put_times(line, r, NULL);

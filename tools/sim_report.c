@@ -130,11 +130,11 @@ json_t *sim_report_json(const struct sim_report *r)
 		"p99", sim_us_json(sim_quantile(r, 99, 100)), "p99.9",
 		sim_us_json(sim_quantile(r, 999, 1000)), "slowest",
 		sim_us_json(sim_quantile(r, 1, 1)), "ideal", (double)r->ideal_ps / 1e6);
-	json_t *packets = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data",
+	json_t *packets = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data",
 		(json_int_t)c->tx_data_pkts, "repeated", (json_int_t)c->tx_rtx_pkts, "sacks",
 		(json_int_t)c->tx_sack, "marked", (json_int_t)t->marked, "trimmed",
-		(json_int_t)t->trimmed, "lost", (json_int_t)t->lost, "hops",
-		(json_int_t)t->packet_hops);
+		(json_int_t)t->trimmed, "lost", (json_int_t)t->lost, "pauses",
+		(json_int_t)t->pauses, "hops", (json_int_t)t->packet_hops);
 	json_t *engine = json_pack("{s:I, s:I, s:I, s:I}", "paths_retired",
 		(json_int_t)c->paths_retired, "paths_revived", (json_int_t)c->paths_revived,
 		"timeouts", (json_int_t)c->timeouts, "tail_probes", (json_int_t)c->tail_probes);

@@ -198,6 +198,7 @@ struct weft_sim_totals {
 	uint64_t trimmed; /* frames cut by switches */
 	uint64_t marked;  /* frames marked by switches */
 	uint64_t corrupt; /* of those lost: frames that a receiver's ICRC refused */
+	uint64_t pauses;  /* times that a switch told a neighbour to stop (PFC) */
 	uint32_t flows_done, flows_failed;
 	uint64_t digest;      /* of every delivery, host by host: when, what */
 	uint64_t packets_max; /* packets that existed at the same time, upper bound */

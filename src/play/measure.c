@@ -321,6 +321,11 @@ static double marked(const struct weft_play_result *r, const struct claim *c)
 	return counted(r, c, "marked", r->totals.marked);
 }
 
+static double pauses(const struct weft_play_result *r, const struct claim *c)
+{
+	return counted(r, c, "pauses", r->totals.pauses);
+}
+
 static double repeated(const struct weft_play_result *r, const struct claim *c)
 {
 	return counted(r, c, "repeated", r->counters.tx_rtx_pkts);
@@ -441,6 +446,7 @@ static const struct measure measures[] = {
 	{ "corrupt", MEASURE_COUNT, false, corrupt, "of these: refused by an ICRC" },
 	{ "trimmed", MEASURE_COUNT, true, trimmed, "frames" },
 	{ "marked", MEASURE_COUNT, true, marked, "frames" },
+	{ "pauses", MEASURE_COUNT, true, pauses, "PFC: that a switch told a neighbour to stop" },
 	{ "repeated", MEASURE_COUNT, true, repeated, "data packets" },
 	{ "repeated_share", MEASURE_RATIO, false, repeated_share, "of all data packets" },
 	{ "retired", MEASURE_COUNT, true, retired, "paths" },
@@ -485,7 +491,7 @@ bool measure_is_of_job(const struct measure *measure)
 /* A lab's switches say how long a queue was at most since they began, and not when. */
 bool measure_is_sim_only(const struct measure *measure)
 {
-	return measure->unit == MEASURE_BYTES;
+	return measure->unit == MEASURE_BYTES || measure->of == pauses;
 }
 
 double measure_of(const struct weft_play_result *result, const struct claim *claim)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-	GROUPS_FIRST = 11, /* column */
+	GROUPS_FIRST = 12, /* column */
 	GROUPS_MAX = 8,
 	EVS_MAX = 32,
 	COLUMNS_MAX = 32 + GROUPS_MAX + 16 * WEFT_TOPO_PLANES_MAX + EVS_MAX,
@@ -56,6 +56,7 @@ static bool name_columns(struct sampler *s)
 		    column(s, WEFT_PLAY_SUM, "frames", "lost") &&
 		    column(s, WEFT_PLAY_SUM, "frames", "trimmed") &&
 		    column(s, WEFT_PLAY_SUM, "frames", "marked") &&
+		    column(s, WEFT_PLAY_SUM, "frames", "pauses") &&
 		    column(s, WEFT_PLAY_SUM, "packets", "repeated") &&
 		    column(s, WEFT_PLAY_SUM, "paths", "retired") &&
 		    column(s, WEFT_PLAY_SUM, "paths", "revived") &&
@@ -198,8 +199,9 @@ static uint32_t look(const struct sampler *s, double now[])
 	for (uint32_t i = 0; n < r->n_columns && weft_sim_flow_path(s->sim, 0, i, &info); i++)
 		now[n++] = info.sent;
 	double head[] = { (double)sum.rx_data_bytes, (double)totals.lost, (double)totals.trimmed,
-		(double)totals.marked, (double)sum.tx_rtx_pkts, (double)sum.paths_retired,
-		(double)sum.paths_revived, totals.flows_done, longest[0], longest[1], longest[2] };
+		(double)totals.marked, (double)totals.pauses, (double)sum.tx_rtx_pkts,
+		(double)sum.paths_retired, (double)sum.paths_revived, totals.flows_done, longest[0],
+		longest[1], longest[2] };
 
 	memcpy(now, head, sizeof(head));
 	return n;

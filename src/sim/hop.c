@@ -31,6 +31,7 @@ static void tell_pauses(struct lane *lane, struct switch_node *node, uint64_t no
 			.in_port = cable->port, .flags = FRAME_PAUSE, .mark = pause
 		};
 
+		lane->pauses += pause;
 		mail_post(lane, cable->node,
 			now_ps + line->delay_ps +
 				((ACK_BYTES + WEFT_FRAME_GAP_BYTES) * line->byte_ps_q16 >> 16),
@@ -171,8 +172,8 @@ static void queue(struct lane *lane, struct switch_node *node, const struct weft
 		send(lane, node, port, now_ps);
 		busy = false;
 	}
-	if (WEFT_UNLIKELY(weft_switch_queue(
-		    node->sw, &routed->frame, arrived->route, now_ps, port)))
+	if (WEFT_UNLIKELY(
+		    weft_switch_queue(node->sw, &routed->frame, arrived->route, now_ps, port)))
 		lose(lane, arrived);
 	if (!busy)
 		(void)look_ahead(node, port);
@@ -216,8 +217,7 @@ static void arrive(struct lane *lane, struct switch_node *node, uint32_t i, uint
 		}
 		for (; asked < end && asked < i + EXPECTED / 2; asked++) {
 			if (WEFT_LIKELY(routed[asked % EXPECTED].port != NONE))
-				weft_switch_fetch_queues(
-					node->sw, routed[asked % EXPECTED].port);
+				weft_switch_fetch_queues(node->sw, routed[asked % EXPECTED].port);
 		}
 		queue(lane, node, mail_frame(lane, i), &routed[i % EXPECTED], mail_ps(lane, i));
 	}

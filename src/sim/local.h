@@ -252,7 +252,7 @@ struct lane {
 
 	/* results */
 	struct weft_hist messages;
-	uint64_t packet_hops, lost, corrupt;
+	uint64_t packet_hops, lost, corrupt, pauses;
 	uint32_t flows_done, flows_failed;
 
 	/* what the others see, by parity of the window's turn */

@@ -71,7 +71,7 @@ static uint64_t digest_of(const struct weft_sim *sim)
 
 void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 {
-	enum { HOPS, LOST, CORRUPT, DONE, FAILED, PACKETS, TRIMMED, MARKED, SUMS };
+	enum { HOPS, LOST, CORRUPT, PAUSES, DONE, FAILED, PACKETS, TRIMMED, MARKED, SUMS };
 	uint64_t sums[SUMS] = { [PACKETS] = sim->slab.fresh };
 
 	for (uint32_t i = 0; i < sim->n_lanes; i++) {
@@ -80,6 +80,7 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 		sums[HOPS] += lane->packet_hops;
 		sums[LOST] += lane->lost;
 		sums[CORRUPT] += lane->corrupt;
+		sums[PAUSES] += lane->pauses;
 		sums[DONE] += lane->flows_done;
 		sums[FAILED] += lane->flows_failed;
 	}
@@ -100,6 +101,7 @@ void weft_sim_totals(const struct weft_sim *sim, struct weft_sim_totals *totals)
 		.trimmed = sums[TRIMMED],
 		.marked = sums[MARKED],
 		.corrupt = sums[CORRUPT],
+		.pauses = sums[PAUSES],
 		.flows_done = (uint32_t)sums[DONE],
 		.flows_failed = (uint32_t)sums[FAILED],
 		.digest = digest_of(sim),

@@ -87,6 +87,7 @@ TEST(guest_run__loses_nothing_where_switches_pause)
 		s.n = 8;
 		small_run(&s);
 		CHECK_EQ(s.totals.flows_done, 8);
+		CHECK_EQ(s.totals.pauses > 0, pauses);
 		last_ps[pauses] = small_last_ps(&s) * 100 / weft_sim_ideal_ps(s.topo, s.flows, s.n);
 		if (pauses)
 			CHECK_EQ(s.totals.lost + s.counters.tx_rtx_pkts, 0);
