@@ -40,6 +40,10 @@ transports fig19-core-capacity/to-spare 1-3
 transports fig19-core-capacity/two-at-once 1-3
 transports fig20-permutation 1-3
 transports fig20-permutation/roce 1-3
+transports fig22-dcqcn-incast 1-3
+transports fig22-dcqcn-incast/aggressive 1-3
+transports fig22-dcqcn-incast/most 1-3
+transports fig22-dcqcn-incast/mrc 1-3
 transports scale-failures/mrc-64 1-3
 transports scale-failures/roce16-64 1-3
 faults fig09a-ports-one-by-one 1
