@@ -16,6 +16,7 @@ while read -r kind name seeds; do # a folder's scenario, or one of its other fil
 done <<'LIST'
 faults fig05-core-flaps 1-3
 faults fig06-transceiver-glitch 1-3
+faults fig06-transceiver-glitch/again 1-3
 faults fig08-spine-reboot 1-3
 faults fig09c-twenty-core-links 1-3
 faults fig09d-eight-core-links-flap 1-3
