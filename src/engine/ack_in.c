@@ -101,6 +101,13 @@ static void hear_window(struct weft_qp *qp, const struct weft_pkt_sack *s)
 	event_note(qp->ep, WEFT_EV_MPR, qp->qpn, qp->set, mpr, 0, 0);
 }
 
+static void hear_clear(struct pathset *set, uint32_t path)
+{
+	path_on_clear(set, path);
+	if (set->path[path].state == WEFT_PATH_GOOD)
+		pathset_alive(set, path);
+}
+
 /* What the triggering packet tells about its path; returns the RTT sample. */
 static uint32_t hear_trigger(struct weft_qp *qp, const struct weft_pkt_sack *s, uint32_t psn,
 			     uint64_t now)
@@ -130,8 +137,8 @@ static uint32_t hear_trigger(struct weft_qp *qp, const struct weft_pkt_sack *s, 
 		path_on_mark(ep, qp->set, path, now);
 	else if (s->m == WEFT_M_ALWAYS_SKIP)
 		path_retire(ep, qp->set, path, false, now);
-	else if (set->path[path].state == WEFT_PATH_GOOD)
-		pathset_alive(set, path);
+	else
+		hear_clear(set, path);
 	return rtt_ns;
 }
 

@@ -228,6 +228,11 @@ struct plane {
 	uint16_t active;       /* order[first .. first + active) is sprayed over */
 	uint16_t target;       /* as many as that should be */
 	uint16_t left;         /* of the current pass; the next one is active - left from first */
+	uint16_t lone;         /* the path that was marked last: see path_on_mark() */
+	uint16_t rest;         /* turns that it still loses */
+	uint8_t lone_marks;    /* in a row, less the answers without one */
+	uint8_t doubt;         /* times that others were marked while it rested */
+	uint16_t calm;         /* answers without a mark; wraps */
 	uint32_t loss16;       /* when the last lost packet was sent */
 	uint16_t losses;       /* in a row, nothing sent between them has arrived */
 	uint16_t reply[REPLIES]; /* for answers: last known to be alive, or PATH_NONE */
@@ -514,6 +519,8 @@ void path_on_delivery(struct weft_qp *qp, const struct sent_rec *rec, uint64_t n
 void path_blame(struct weft_qp *qp, uint32_t path, uint32_t psn);
 void path_forgive(struct weft_qp *qp, uint32_t psn, uint64_t now);
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
+void path_on_clear(struct pathset *set, uint32_t path); /* an answer without a mark */
+bool path_rests(const struct plane *plane, uint32_t path);
 
 /* probe.c */
 void probe_on_timer(struct weft_endpoint *ep, uint32_t set, uint64_t now);

@@ -30,6 +30,8 @@ static const uint8_t next[][PATH_EVENT_COUNT] = {
 /* clang-format on */
 
 enum { RELAPSE_NS = 1000000000, PROOF_NEED_MAX = 32 };
+enum { LONE_MARKS = 24, DOUBT_MAX = 3 };
+static_assert(LONE_MARKS << DOUBT_MAX <= UINT8_MAX, "lone_marks gets there");
 
 bool path_step(struct weft_endpoint *ep, uint32_t set, uint32_t index, enum path_event event,
 	       uint64_t now)
@@ -169,10 +171,42 @@ void path_allowed(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, 
 	probe_retired(ep, set_index, index, now);
 }
 
-void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint64_t now)
+bool path_rests(const struct plane *plane, uint32_t index)
 {
-	ep->sets[set].path[index].marked++;
-	path_step(ep, set, index, PATH_MARK, now);
+	return plane->lone == index && plane->lone_marks >= LONE_MARKS << plane->doubt;
+}
+
+/*
+ * A path that is marked again and again, with no other of its plane marked between, rests: there is
+ * room on the others.  If others are marked then, there was none; it goes on at once, and takes
+ * twice as many marks to rest again.  Marks of many paths in turn, as at full load, rest nobody.
+ */
+void path_on_mark(struct weft_endpoint *ep, uint32_t set_index, uint32_t index, uint64_t now)
+{
+	struct pathset *set = &ep->sets[set_index];
+	struct plane *plane = &set->plane[set->path[index].plane];
+
+	set->path[index].marked++;
+	if (plane->lone == index) {
+		count8(&plane->lone_marks);
+	} else {
+		if (path_rests(plane, plane->lone) && plane->doubt < DOUBT_MAX)
+			plane->doubt++;
+		plane->lone = (uint16_t)index;
+		plane->lone_marks = 0;
+		plane->rest = 0;
+	}
+	path_step(ep, set_index, index, PATH_MARK, now);
+}
+
+void path_on_clear(struct pathset *set, uint32_t index)
+{
+	struct plane *plane = &set->plane[set->path[index].plane];
+
+	if (plane->lone == index && plane->lone_marks)
+		plane->lone_marks--;
+	if (!++plane->calm && plane->doubt)
+		plane->doubt--;
 }
 
 /* Something that was sent on this plane later than that has arrived. */

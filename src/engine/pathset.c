@@ -9,7 +9,8 @@
  * active paths go round in an order that was drawn when the set was opened.  A new order for each
  * pass (UEC's rule; MRC leaves it open, 9.3.1) lets what two passes put on one link meet, and at
  * full load queues never get rid of it: docs/decisions/014-one-order-per-set.md has the figures.
- * A marked path (SKIP) loses exactly one turn; at most one is forgiven per packet (11.2.2).
+ * A marked path (SKIP) loses exactly one turn; at most one is forgiven per packet (11.2.2).  One
+ * that is marked again and again while no other is loses many: path_on_mark() has the reason.
  *
  * order[] holds each plane's paths, active ones first.  Where a path stands in it is looked up
  * when it leaves or returns, which is rare; keeping the way back up to date would cost two more
@@ -18,6 +19,8 @@
  * Hot: pathset_pick_many() runs per packet.
  */
 #include "local.h"
+
+enum { REST_TURNS = 64 };
 
 /* Planes that may carry data: cable in at both ends, and a path left in the rotation. */
 uint32_t pathset_usable(const struct weft_endpoint *ep, const struct pathset *set)
@@ -79,6 +82,17 @@ static inline uint32_t draw(const struct pathset *set, struct plane *plane)
 	return path;
 }
 
+/* A path that rests has a turn now and then, in which one packet goes there and looks. */
+static bool looks(struct plane *plane)
+{
+	if (plane->rest) {
+		plane->rest--;
+		return false;
+	}
+	plane->rest = REST_TURNS;
+	return true;
+}
+
 /* The first draw was marked or is to be avoided: it loses its turn, the next good one has it. */
 static uint32_t pick_other(struct weft_endpoint *ep, struct pathset *set, struct plane *plane,
 			   uint32_t first, uint32_t avoid)
@@ -91,7 +105,10 @@ static uint32_t pick_other(struct weft_endpoint *ep, struct pathset *set, struct
 
 		if (path->state == WEFT_PATH_GOOD && index != avoid)
 			return index;
-		if (path->state == WEFT_PATH_SKIP && !forgiven) {
+		if (path->state == WEFT_PATH_SKIP && path_rests(plane, index)) {
+			if (looks(plane))
+				return index;
+		} else if (path->state == WEFT_PATH_SKIP && !forgiven) {
 			path_step(ep, (uint32_t)(set - ep->sets), index, PATH_TURN, ep->now);
 			forgiven = true;
 		}

@@ -48,6 +48,67 @@ TEST(pathset_pick__a_marked_path_loses_one_turn)
 	world_close(&w);
 }
 
+static void mark(struct world *w, uint32_t index, uint32_t times)
+{
+	while (times--)
+		path_on_mark(w->end[0], w->set[0], index, w->now);
+}
+
+/* How often a path comes in 1,000 turns of its plane. */
+static uint32_t turns_of(struct world *w, uint32_t index)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		count += pick(w, 1u << set_of(w)->path[index].plane) == index;
+		weft_check(w->end[0]);
+	}
+	return count;
+}
+
+/* Fig. 14 of the paper: one of two paths is too full, and there is room on the other. */
+TEST(pathset_pick__a_path_that_alone_is_marked_rests)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16); /* 5 and 13 on plane 5 */
+	mark(&w, 5, 24);
+	CHECK(turns_of(&w, 5) > 490);
+	mark(&w, 5, 1);
+	uint32_t turns = turns_of(&w, 5);
+
+	CHECK(turns >= 10 && turns <= 20); /* some look whether it is better */
+	path_on_clear(set_of(&w), 5);
+	CHECK(turns_of(&w, 5) > 490); /* it is */
+	world_close(&w);
+}
+
+/* There is no room on the other one: its mark ends the rest, and the next one takes more marks. */
+TEST(pathset_pick__a_path_goes_on_when_others_are_marked)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	mark(&w, 5, 25);
+	mark(&w, 13, 1);
+	CHECK(turns_of(&w, 5) > 490);
+	mark(&w, 5, 25);
+	CHECK(turns_of(&w, 5) > 490);
+	mark(&w, 5, 24);
+	CHECK(turns_of(&w, 5) < 20);
+	for (uint32_t i = 0; i < 20; i++) { /* in turn: nobody rests */
+		mark(&w, 5, 1);
+		mark(&w, 13, 1);
+	}
+	CHECK(turns_of(&w, 5) > 490);
+	/* What has been doubted is forgotten. */
+	for (uint32_t i = 0; i < 2 * 65536; i++)
+		path_on_clear(set_of(&w), 13);
+	mark(&w, 5, 25);
+	CHECK(turns_of(&w, 5) < 20);
+	world_close(&w);
+}
+
 TEST(pathset_pick__takes_only_free_usable_ports)
 {
 	struct world w = { 0 };
