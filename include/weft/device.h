@@ -150,6 +150,12 @@ struct weft_dev_sge;
  * without local write.  No bytes: a key that leads nowhere. */
 int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
 	uint32_t access, struct weft_dev_mr **mr);
+/* Memory of another device, by the DMA-BUF that stands for it, whose byte `offset` is the first;
+ * mapped until it is closed, and fd may be closed before that.  EBADF, or EINVAL: fd is no DMA-BUF
+ * (nor a memfd sealed against shrinking), has not as many bytes, or there are to be none.
+ * EOPNOTSUPP: its exporter lets no CPU at it.  EACCES is EOPNOTSUPP, too: open for reading only. */
+int weft_dev_mr_open_dmabuf(struct weft_dev_pd *pd, int fd, uint64_t offset, uint64_t len_bytes,
+	uint64_t iova, uint32_t access, struct weft_dev_mr **mr);
 int weft_dev_mr_close(struct weft_dev_mr *mr); /* EBUSY: a window is bound to it */
 /* Another memory, domain or access by the same key; works that name it fail.  Errors of both. */
 int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,

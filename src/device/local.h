@@ -158,6 +158,7 @@ struct weft_dev {
 	struct weft_dev_qp *backlog;   /* those with work that the engine had no room for */
 	struct weft_dev_mr **mrs;      /* [mr_slot(key)] */
 	struct weft_dev_mw *mws;       /* all of them, linked */
+	struct dmabuf *dmabufs;        /* likewise */
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct contact contacts[CONTACTS_MAX];
@@ -177,11 +178,23 @@ struct weft_dev_pd {
 	uint32_t number, users;
 };
 
+struct dmabuf { /* dmabuf.c */
+	struct dmabuf *next; /* of the device */
+	int fd;
+	void *map;
+	size_t map_bytes;
+	uint8_t *at;
+	uint64_t access;   /* DMA_BUF_SYNC_READ, _WRITE */
+	bool is_coherent;  /* nobody wants to be told of accesses */
+	bool begun;
+};
+
 struct weft_dev_mr {
 	struct weft_dev_pd *pd;
 	uint8_t *base;
 	uint64_t iova, len_bytes;
 	uint32_t key, access;
+	struct dmabuf *dmabuf; /* NULL: the program's own memory */
 };
 
 struct weft_dev_mw {
@@ -337,6 +350,18 @@ static inline uint32_t mr_slot(uint32_t key)
 	return key >> 8 & (KEYS - 1); /* the engine's */
 }
 uint32_t mr_rights(uint32_t access); /* WEFT_ACCESS_* of WEFT_DEV_REMOTE_* */
+
+/* ---- dmabuf.c: memory of other devices ---- */
+
+/* EBADF; EINVAL: no DMA-BUF, or not as long; EOPNOTSUPP: no CPU may map it; ENOMEM.  Keeps a
+ * descriptor of its own.  Without the lock. */
+int dmabuf_open(int fd, uint64_t offset, uint64_t bytes, bool write, struct dmabuf **out);
+void dmabuf_close(struct dmabuf *buf); /* unmapped; NULL is fine */
+/* A CPU's accesses to it lie between these two. */
+void dmabuf_begin(struct dmabuf *buf);
+void dmabuf_end(struct dmabuf *buf);
+void dmabuf_begin_all(struct weft_dev *dev);
+void dmabuf_end_all(struct weft_dev *dev);
 
 /* ---- mw.c: memory windows ---- */
 

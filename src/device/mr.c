@@ -120,43 +120,100 @@ uint32_t mr_denied(uint32_t access)
 	return mr_rights(~access);
 }
 
-int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
-	uint32_t access, struct weft_dev_mr **out)
+/* Gives it a key.  An errno value; then it is as it was. */
+static int enter(struct weft_dev_mr *mr)
 {
-	struct weft_dev *dev = pd->dev;
-	struct weft_dev_mr *mr;
-	int rc;
+	struct weft_dev *dev = mr->pd->dev;
+	int error = WEFT_EFULL;
 
-	if (device_is_dead(dev))
-		return ENODEV;
-	rc = check(addr, len_bytes, access);
+	pthread_mutex_lock(&dev->lock);
+	if (dev->n_mrs < MRS_MAX)
+		error = weft_region_add(dev->ep, mr->iova, mr->base, mr->len_bytes, mr->pd->number,
+			mr_rights(mr->access), (uint32_t)device_random(), &mr->key);
+	if (!error) {
+		dev->mrs[mr_slot(mr->key)] = mr;
+		dev->n_mrs++;
+		mr->pd->users++;
+	}
+	if (!error && mr->dmabuf) {
+		mr->dmabuf->next = dev->dmabufs;
+		dev->dmabufs = mr->dmabuf;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (error)
+		return error == WEFT_EFULL ? ENOMEM : EINVAL;
+	return 0;
+}
+
+static int open_checked(const struct weft_dev_mr *like, struct weft_dev_mr **out)
+{
+	int rc = check(like->base, like->len_bytes, like->access);
+	struct weft_dev_mr *mr;
+
 	if (rc)
 		return rc;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return ENOMEM;
-	*mr = (struct weft_dev_mr){
+	*mr = *like;
+	rc = enter(mr);
+	if (rc)
+		free(mr);
+	else
+		*out = mr;
+	return rc;
+}
+
+int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len_bytes, uint64_t iova,
+	uint32_t access, struct weft_dev_mr **out)
+{
+	struct weft_dev_mr mr = {
 		.pd = pd, .base = addr, .iova = iova, .len_bytes = len_bytes, .access = access
 	};
-	pthread_mutex_lock(&dev->lock);
-	int error = WEFT_EFULL;
 
-	if (dev->n_mrs < MRS_MAX)
-		error = weft_region_add(dev->ep, iova, addr, len_bytes, pd->number,
-			mr_rights(access), (uint32_t)device_random(), &mr->key);
+	return device_is_dead(pd->dev) ? ENODEV : open_checked(&mr, out);
+}
 
-	if (!error) {
-		dev->mrs[mr_slot(mr->key)] = mr;
-		dev->n_mrs++;
-		pd->users++;
-	}
-	pthread_mutex_unlock(&dev->lock);
-	if (error) {
-		free(mr);
-		return error == WEFT_EFULL ? ENOMEM : EINVAL;
-	}
-	*out = mr;
-	return 0;
+int weft_dev_mr_open_dmabuf(struct weft_dev_pd *pd, int fd, uint64_t offset, uint64_t len_bytes,
+	uint64_t iova, uint32_t access, struct weft_dev_mr **out)
+{
+	struct weft_dev_mr mr = {
+		.pd = pd, .iova = iova, .len_bytes = len_bytes, .access = access
+	};
+	int rc;
+
+	if (device_is_dead(pd->dev))
+		return ENODEV;
+	if (!len_bytes)
+		return EINVAL;
+	rc = dmabuf_open(fd, offset, len_bytes, access & WEFT_DEV_LOCAL_WRITE, &mr.dmabuf);
+	if (rc)
+		return rc;
+	mr.base = mr.dmabuf->at;
+	rc = open_checked(&mr, out);
+	if (rc)
+		dmabuf_close(mr.dmabuf);
+	return rc == EFAULT ? EOPNOTSUPP : rc; /* mapped, and yet no CPU can read it */
+}
+
+static void unlink_dmabuf(struct weft_dev *dev, const struct dmabuf *buf)
+{
+	struct dmabuf **at = &dev->dmabufs;
+
+	while (*at && *at != buf)
+		at = &(*at)->next;
+	if (*at)
+		*at = buf->next;
+}
+
+/* No work names it any more; what works want of it they get now. */
+static void reclaim(struct weft_dev_mr *mr)
+{
+	if (mr->dmabuf)
+		dmabuf_begin(mr->dmabuf);
+	reclaim_memory(mr);
+	if (mr->dmabuf)
+		dmabuf_end(mr->dmabuf);
 }
 
 int weft_dev_mr_close(struct weft_dev_mr *mr)
@@ -169,13 +226,16 @@ int weft_dev_mr_close(struct weft_dev_mr *mr)
 			pthread_mutex_unlock(&dev->lock);
 			return EBUSY;
 		}
-		reclaim_memory(mr);
+		reclaim(mr);
 		(void)weft_region_drop(dev->ep, mr->key);
 		dev->mrs[mr_slot(mr->key)] = NULL;
 		dev->n_mrs--;
 		mr->pd->users--;
+		if (mr->dmabuf)
+			unlink_dmabuf(dev, mr->dmabuf);
 		pthread_mutex_unlock(&dev->lock);
 	}
+	dmabuf_close(mr->dmabuf);
 	free(mr);
 	return 0;
 }
@@ -192,7 +252,7 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 	uint32_t key = mr->key;
 	int rc = device_is_dead(dev) ? ENODEV : check(addr, len_bytes, access);
 
-	if (!rc && (pd->dev != dev || weft_wraps(iova, len_bytes)))
+	if (!rc && (pd->dev != dev || mr->dmabuf || weft_wraps(iova, len_bytes)))
 		rc = EINVAL;
 	if (rc)
 		return rc;
@@ -222,6 +282,8 @@ uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge,
 		sge->len_bytes > mr->len_bytes ||
 		sge->addr - mr->iova > mr->len_bytes - sge->len_bytes)
 		return NULL;
+	if (mr->dmabuf)
+		dmabuf_begin(mr->dmabuf); /* until the next turn ends */
 	return mr->base + (sge->addr - mr->iova);
 }
 

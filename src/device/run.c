@@ -163,7 +163,7 @@ bool run_done(struct weft_dev *dev)
 	return moved;
 }
 
-bool run_once(struct weft_dev *dev)
+static bool turn(struct weft_dev *dev)
 {
 	bool moved = weft_pump_step(dev->pump, 0) != 0;
 	uint64_t now = weft_pump_now(dev->pump);
@@ -192,6 +192,18 @@ bool run_once(struct weft_dev *dev)
 		dev->reap_ns = now + REAP_EVERY_NS;
 		(void)zombie_reap(dev, now, false);
 	}
+	return moved;
+}
+
+bool run_once(struct weft_dev *dev)
+{
+	bool moved;
+
+	if (WEFT_LIKELY(!dev->dmabufs))
+		return turn(dev);
+	dmabuf_begin_all(dev);
+	moved = turn(dev);
+	dmabuf_end_all(dev);
 	return moved;
 }
 
