@@ -58,7 +58,8 @@ struct dm {
 struct mr {
 	struct ibv_mr ibv;
 	struct weft_dev_mr *dev;
-	struct dm *dm; /* NULL: the program's own memory */
+	struct dm *dm; /* NULL: not device memory of ours */
+	bool is_foreign; /* by its DMA-BUF: it has no address here */
 	uint64_t iova;
 	unsigned int access;
 };

@@ -5,7 +5,7 @@
  * Access bits in the range that verbs call optional are hints and masked; of the others, what needs
  * hardware of a kind (on demand paging) is refused.  Memory that this process cannot read,
  * a GPU's for one, is refused by the device with EFAULT, and programs then copy through memory of
- * their own.
+ * their own.  By its DMA-BUF it can be had where its driver lets a CPU map it.
  */
 #include "local.h"
 
@@ -60,31 +60,79 @@ struct weft_dev_pd *weft_verbs_pd(struct ibv_pd *ibv)
 
 /* ---- registered memory ---- */
 
-struct ibv_mr *ibv_reg_mr_iova2(
-	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+struct region { /* what is to be registered */
+	struct ibv_pd *pd;
+	void *addr;
+	size_t length;
+	uint64_t iova, offset;
+	int fd; /* with offset; -1: the memory at addr */
+	unsigned access;
+};
+
+static int open_region(const struct region *r, struct weft_dev_mr **mr)
 {
-	access &= ~(unsigned)HARMLESS;
-	if (access & IBV_ACCESS_ZERO_BASED)
-		iova = 0;
-	access &= ~(unsigned)IBV_ACCESS_ZERO_BASED;
-	if (access & ~(unsigned)ACCESS)
+	struct weft_dev_pd *pd = ((struct pd *)r->pd)->dev;
+
+	return r->fd < 0 ? weft_dev_mr_open(pd, r->addr, r->length, r->iova, r->access, mr)
+			 : weft_dev_mr_open_dmabuf(pd, r->fd, r->offset, r->length, r->iova,
+				   r->access, mr);
+}
+
+static struct ibv_mr *open_mr(struct region r)
+{
+	r.access &= ~(unsigned)HARMLESS;
+	if (r.access & IBV_ACCESS_ZERO_BASED)
+		r.iova = 0;
+	r.access &= ~(unsigned)IBV_ACCESS_ZERO_BASED;
+	if (r.access & ~(unsigned)ACCESS)
 		return refuse(EOPNOTSUPP);
 	struct mr *mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return refuse(ENOMEM);
-	mr->iova = iova;
-	mr->access = access;
-	int error = weft_dev_mr_open(((struct pd *)pd)->dev, addr, length, iova, access, &mr->dev);
+	mr->iova = r.iova;
+	mr->access = r.access;
+	mr->is_foreign = r.fd >= 0;
+	int error = open_region(&r, &mr->dev);
 	if (error) {
 		free(mr);
 		return refuse(error);
 	}
-	mr->ibv.context = pd->context;
-	mr->ibv.pd = pd;
-	mr->ibv.addr = addr;
-	mr->ibv.length = length;
+	mr->ibv.context = r.pd->context;
+	mr->ibv.pd = r.pd;
+	mr->ibv.addr = r.addr;
+	mr->ibv.length = r.length;
 	mr->ibv.lkey = mr->ibv.rkey = mr->ibv.handle = weft_dev_mr_key(mr->dev);
 	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(
+	struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	return open_mr((struct region){ .pd = pd,
+		.addr = addr,
+		.length = length,
+		.iova = iova,
+		.fd = -1,
+		.access = access });
+}
+
+/*
+ * NCCL and UCX ask with no file whether a device takes DMA-BUFs, and hand it a GPU's for good if
+ * it does not say EOPNOTSUPP.  The GPUs that they mean are NVIDIA's, whose no CPU may map; so the
+ * answer is no, and they copy through the host.  Who comes with a file is told about that one.
+ */
+struct ibv_mr *ibv_reg_dmabuf_mr(
+	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	if (fd < 0)
+		return refuse(EOPNOTSUPP);
+	return open_mr((struct region){ .pd = pd,
+		.addr = (void *)(uintptr_t)offset, /* as providers' do */
+		.length = length,
+		.iova = iova,
+		.offset = offset,
+		.fd = fd,
+		.access = (unsigned)access });
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -109,7 +157,9 @@ int ibv_rereg_mr(
 	uint64_t iova = moves ? (uintptr_t)addr : mr->iova;
 
 	errno = EINVAL;
-	if (mr->dm || !flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !to || (moves && !addr))
+	if (mr->dm || mr->is_foreign)
+		return IBV_REREG_MR_ERR_INPUT;
+	if (!flags || flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !to || (moves && !addr))
 		return IBV_REREG_MR_ERR_INPUT;
 	if (rights & IBV_ACCESS_ZERO_BASED)
 		iova = 0;

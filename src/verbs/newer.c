@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define KNOWN (MR_HAS_IOVA | MR_HAS_ADDR | MR_HAS_BUF)
+#define MR_HAS_FILE (MR_HAS_FD | MR_HAS_FD_OFFSET | MR_HAS_IOVA)
+#define KNOWN (MR_HAS_FILE | MR_HAS_ADDR | MR_HAS_BUF)
 #define SPEED_UNIT_BPS UINT64_C(100000000)
 
 struct ibv_buf {
@@ -82,7 +83,11 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 
 	if (attr->comp_mask & ~(uint64_t)KNOWN)
 		return refuse(EOPNOTSUPP);
-	if (!(attr->comp_mask & MR_HAS_ADDR))
+	if (attr->comp_mask == MR_HAS_FILE)
+		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd,
+			attr->access);
+	/* Memory or a file, and of a file all three. */
+	if (!(attr->comp_mask & MR_HAS_ADDR) || attr->comp_mask & (MR_HAS_FD | MR_HAS_FD_OFFSET))
 		return refuse(EINVAL);
 	if (attr->comp_mask & MR_HAS_BUF &&
 		(!attr->buf || !is_within(attr->buf, attr->addr, attr->length)))

@@ -3,8 +3,8 @@
  * refuse - what libibverbs exports and a device of ours does not have, with the answer that a
  * provider without it gives; and a few names that have nothing to do here.
  *
- * Import of another process's objects, enhanced connection options and
- * GPU memory by DMA-BUF.  Programs ask, are told EOPNOTSUPP and go on without.
+ * Import of another process's objects and enhanced connection options.  Programs ask, are told
+ * EOPNOTSUPP and go on without.
  */
 #include "local.h"
 
@@ -12,13 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-struct ibv_mr *ibv_reg_dmabuf_mr(
-	struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
-{
-	(void)pd, (void)offset, (void)length, (void)iova, (void)fd, (void)access;
-	return refuse(EOPNOTSUPP);
-}
 
 struct ibv_context *ibv_import_device(int cmd_fd)
 {

@@ -44,6 +44,8 @@ static struct {
 	struct weft_dev_bind bind; /* of the last that was sent */
 	uint32_t mr_access;
 	uint64_t mr_iova;
+	int mr_fd;
+	uint64_t mr_offset;
 	struct weft_dev_send sent[8];
 	struct weft_dev_sge sges[8];
 	bool more[8];
@@ -166,6 +168,17 @@ int weft_dev_mr_open(struct weft_dev_pd *pd, void *addr, uint64_t len, uint64_t 
 	(void)pd, (void)addr, (void)len;
 	fake.mr_access = access;
 	fake.mr_iova = iova;
+	return opened((void **)mr, 1);
+}
+
+int weft_dev_mr_open_dmabuf(struct weft_dev_pd *pd, int fd, uint64_t offset, uint64_t len,
+	uint64_t iova, uint32_t access, struct weft_dev_mr **mr)
+{
+	(void)pd, (void)len;
+	fake.mr_access = access;
+	fake.mr_iova = iova;
+	fake.mr_fd = fd;
+	fake.mr_offset = offset;
 	return opened((void **)mr, 1);
 }
 

@@ -93,6 +93,36 @@ TEST(ibv_rereg_mr__changes_what_the_flags_name)
 	close_context(context);
 }
 
+TEST(ibv_reg_dmabuf_mr__hands_the_file_to_the_device)
+{
+	struct ibv_context *context = open_context();
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	struct ibv_mr *mr = ibv_reg_dmabuf_mr(
+		pd, 4096, 64, 0x7000, 9, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING);
+
+	REQUIRE(mr);
+	CHECK(fake.mr_fd == 9 && fake.mr_offset == 4096 && fake.mr_iova == 0x7000);
+	CHECK_EQ(fake.mr_access, WEFT_DEV_LOCAL_WRITE);
+	CHECK(mr->pd == pd && mr->length == 64 && mr->lkey == 0xabcdef && mr->rkey == 0xabcdef);
+	CHECK_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+		IBV_REREG_MR_ERR_INPUT);
+	CHECK_EQ(errno, EINVAL);
+	CHECK(!ibv_dereg_mr(mr));
+	/* The device says what it makes of a file. */
+	static const int errors[] = { EOPNOTSUPP, EINVAL, EBADF, ENOMEM };
+
+	for (size_t i = 0; i < WEFT_COUNT(errors); i++) {
+		fake.error = errors[i];
+		CHECK(!ibv_reg_dmabuf_mr(pd, 0, 64, 0, 9, 0));
+		CHECK_EQ(errno, errors[i]);
+	}
+	/* A question, and no file: as of a device that cannot. */
+	CHECK(!ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, 0));
+	CHECK_EQ(errno, EOPNOTSUPP);
+	CHECK(!ibv_dealloc_pd(pd));
+	close_context(context);
+}
+
 TEST(ibv_create_ah__wants_a_gid)
 {
 	struct ibv_context *context = open_context();

@@ -22,13 +22,28 @@ TEST(ibv_reg_mr_ex__registers_by_what_the_mask_names)
 	mr = ibv_reg_mr_ex(b.pd, &attr);
 	REQUIRE(mr);
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
-	static const uint64_t others[] = { MR_HAS_FD, MR_HAS_FD_OFFSET, MR_HAS_DMAH, 1 << 6 };
+	static const struct {
+		uint64_t mask;
+		int error;
+	} others[] = { { MR_HAS_ADDR | MR_HAS_FD, EINVAL },
+		{ MR_HAS_ADDR | MR_HAS_FD_OFFSET, EINVAL }, { MR_HAS_FD | MR_HAS_IOVA, EINVAL },
+		{ MR_HAS_FD | MR_HAS_FD_OFFSET, EINVAL },
+		{ MR_HAS_ADDR | MR_HAS_FD | MR_HAS_FD_OFFSET | MR_HAS_IOVA, EINVAL },
+		{ MR_HAS_ADDR | MR_HAS_DMAH, EOPNOTSUPP }, { MR_HAS_ADDR | 1 << 6, EOPNOTSUPP } };
 
 	for (size_t i = 0; i < WEFT_COUNT(others); i++) {
-		attr.comp_mask = MR_HAS_ADDR | others[i];
+		attr.comp_mask = others[i].mask;
 		errno = 0;
-		CHECK(!ibv_reg_mr_ex(b.pd, &attr) && errno == EOPNOTSUPP);
+		CHECK(!ibv_reg_mr_ex(b.pd, &attr) && errno == others[i].error);
 	}
+	/* As perftest registers a GPU's. */
+	attr.comp_mask = MR_HAS_FD | MR_HAS_FD_OFFSET | MR_HAS_IOVA;
+	attr.fd = 5;
+	attr.fd_offset = 4096;
+	mr = ibv_reg_mr_ex(b.pd, &attr);
+	REQUIRE(mr);
+	CHECK(fake.mr_fd == 5 && fake.mr_offset == 4096 && fake.mr_iova == 0x1000);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	close_bench(&b);
 }
 
