@@ -20,7 +20,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 endif()
 set(WEFT_FLAGS ${WEFT_MARCH} -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
 # These may ask the C library for more than C11.
-set(WEFT_GNU_ROOMS ranks device lab nccl net ocp paths play raw rdmacm rsock shm switchd
+set(WEFT_GNU_ROOMS ranks device gpu lab nccl net ocp paths play raw rdmacm rsock shm switchd
 	verbs xdp sim)
 get_filename_component(WEFT_PRESET ${CMAKE_BINARY_DIR} NAME)
 
@@ -368,6 +368,22 @@ function(weft_shared file room map)
 				${CMAKE_BINARY_DIR}/lib/${alias})
 		install(FILES ${CMAKE_BINARY_DIR}/lib/${alias} DESTINATION lib/weft)
 	endforeach()
+endfunction()
+
+# weft_standin(FILE SOURCE)
+# build/PRESET/standin/FILE, for tests: a shared library that plays one of somebody else's, made of
+# tests/standin/SOURCE.  A test that names standin_FILE among its libraries finds it loaded already,
+# whatever the machine has; for other programs there is LD_LIBRARY_PATH.
+function(weft_standin file source)
+	if(WEFT_LIBFUZZER)
+		return()
+	endif()
+	set(target standin_${file})
+	add_library(${target} SHARED tests/standin/${source})
+	_weft_compile(${target} ${WEFT_WARNINGS_TEST} -D_GNU_SOURCE)
+	set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${file}
+		NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/standin)
+	target_link_options(${target} PRIVATE -Wl,-soname,${file})
 endfunction()
 
 # weft_install(DESTINATION FILE...)
