@@ -42,8 +42,9 @@ struct weft_gpu_lane;
 /* copies: at most so many under way, numbered from 0. */
 int weft_gpu_lane_open(
 	const struct weft_gpu_place *place, uint32_t copies, struct weft_gpu_lane **lane);
-/* Waits for the copies under way, for a second or two at most.  False: they still are, and what
- * they read and write must stay as it is for good. */
+/* Waits for the copies under way, for a second or two at most.  False: they still are. */
+bool weft_gpu_lane_settle(struct weft_gpu_lane *lane);
+/* Likewise.  False: what they read and write must stay as it is for good. */
 bool weft_gpu_lane_close(struct weft_gpu_lane *lane);
 
 enum weft_gpu_way { WEFT_GPU_TO_HOST, WEFT_GPU_FROM_HOST };

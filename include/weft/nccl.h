@@ -24,6 +24,7 @@ extern "C" {
 
 enum weft_nccl_result {
 	WEFT_NCCL_SUCCESS = 0,
+	WEFT_NCCL_CUDA_ERROR = 1,     /* CUDA's driver said so */
 	WEFT_NCCL_SYSTEM_ERROR = 2,   /* the system or the network */
 	WEFT_NCCL_INTERNAL_ERROR = 3, /* called as it must not be */
 	WEFT_NCCL_INVALID_USAGE = 5,  /* the person's mistake */

@@ -99,13 +99,18 @@ static bool is_busy(struct weft_gpu_lane *lane)
 	return busy;
 }
 
-bool weft_gpu_lane_close(struct weft_gpu_lane *lane)
+bool weft_gpu_lane_settle(struct weft_gpu_lane *lane)
 {
 	const struct timespec a_while = { .tv_nsec = 1000000 };
 
 	for (uint32_t i = 0; i < WAITS_MAX && !lane->lost && is_busy(lane); i++)
 		(void)nanosleep(&a_while, NULL);
-	if (is_busy(lane)) { /* to destroy what hangs may hang */
+	return !is_busy(lane);
+}
+
+bool weft_gpu_lane_close(struct weft_gpu_lane *lane)
+{
+	if (!weft_gpu_lane_settle(lane)) { /* to destroy what hangs may hang */
 		pthread_mutex_lock(&lost_lock);
 		lane->next = lost;
 		lost = lane;

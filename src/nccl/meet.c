@@ -21,9 +21,10 @@
 #include <unistd.h>
 
 #define MAGIC UINT32_C(0x57656674) /* "Weft" */
+#define VERSION 2u                 /* of calls and immediates; both ends have the same */
 
 struct hello {
-	uint32_t magic, reserved;
+	uint32_t magic, version;
 	uint64_t secret;
 	struct comm_end end;
 };
@@ -212,6 +213,7 @@ static struct meeting *connect_begin(int dev, const struct handle *h)
 		return NULL;
 	}
 	m->own.magic = MAGIC;
+	m->own.version = VERSION;
 	m->own.secret = h->secret;
 	m->fd = socket(h->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (m->fd < 0 || (connect(m->fd, &a.any, bytes) && errno != EINPROGRESS) ||
@@ -223,6 +225,11 @@ static struct meeting *connect_begin(int dev, const struct handle *h)
 	return m;
 }
 
+static bool is_ours(const struct hello *hello)
+{
+	return hello->magic == MAGIC && hello->version == VERSION;
+}
+
 /* As finish_connect, of all there is to do on the sender's side. */
 static int connect_go(struct meeting *m)
 {
@@ -232,7 +239,7 @@ static int connect_go(struct meeting *m)
 		step = send_hello(m);
 	if (step == 1)
 		step = get_hello(m);
-	if (step == 1 && (m->peer.magic != MAGIC || m->peer.secret != m->own.secret ||
+	if (step == 1 && (!is_ours(&m->peer) || m->peer.secret != m->own.secret ||
 				 comm_join(m->comm, &m->own.end, &m->peer.end)))
 		step = -1;
 	return step;
@@ -270,9 +277,10 @@ static int accept_go(struct listener *l, struct meeting *m)
 	int step = m->comm ? 1 : get_hello(m);
 
 	if (step == 1 && !m->comm) {
-		if (m->peer.magic != MAGIC || m->peer.secret != l->secret)
+		if (!is_ours(&m->peer) || m->peer.secret != l->secret)
 			return -1;
 		m->own.magic = MAGIC;
+		m->own.version = VERSION;
 		m->own.secret = l->secret;
 		if (comm_open(l->nic, false, &m->comm, &m->own.end) ||
 			comm_join(m->comm, &m->own.end, &m->peer.end))

@@ -104,6 +104,8 @@ int nic_properties(int dev, struct weft_nccl_properties_v12 *p)
 	p->name = nic->name.name;
 	p->guid = nic->name.guid;
 	p->ptr_support = WEFT_NCCL_PTR_HOST;
+	if (weft_gpu_is_there())
+		p->ptr_support |= WEFT_NCCL_PTR_CUDA | WEFT_NCCL_PTR_DMABUF;
 	p->reg_is_global = 1;
 	p->speed_mbps = (int)(nic->attr.rate_bps / 1000000);
 	p->port = 1;

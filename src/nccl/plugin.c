@@ -124,45 +124,21 @@ static int accept_any(void *listener, void **receiver, struct weft_nccl_device_h
 
 /* ---- memory ---- */
 
-static int reg_mr(void *arg, void *data, size_t bytes, int type, void **mr)
+static int reg_mr(void *comm, void *data, size_t bytes, int type, void **mr)
 {
-	struct comm *comm = arg;
-	struct weft_dev_mr *found = NULL;
-
-	*mr = NULL;
-	if (type != WEFT_NCCL_PTR_HOST) {
-		WARN("NET/Weft: memory of type %d: only host memory is served", type);
-		return WEFT_NCCL_INTERNAL_ERROR;
-	}
-	int error = weft_dev_mr_open(comm->nic->pd, data, bytes, (uint64_t)(uintptr_t)data,
-		WEFT_DEV_LOCAL_WRITE | WEFT_DEV_REMOTE_WRITE, &found);
-
-	if (error) {
-		WARN("NET/Weft: %zu bytes at %p: %s", bytes, data, strerror(error));
-		return WEFT_NCCL_SYSTEM_ERROR;
-	}
-	*mr = found;
-	return WEFT_NCCL_SUCCESS;
+	return memory_open(comm, data, bytes, type, (struct memory **)mr);
 }
 
-/* Would be called for memory of GPUs only, and nic_properties() says that there is none. */
 static int reg_mr_dmabuf(
 	void *comm, void *data, size_t bytes, int type, uint64_t offset, int fd, void **mr)
 {
-	(void)comm;
-	(void)data;
-	(void)bytes;
-	(void)type;
-	(void)offset;
-	(void)fd;
-	*mr = NULL;
-	return WEFT_NCCL_INTERNAL_ERROR;
+	(void)type; /* a GPU's, whatever it says */
+	return memory_open_dmabuf(comm, data, bytes, offset, fd, (struct memory **)mr);
 }
 
 static int dereg_mr(void *comm, void *mr)
 {
-	(void)comm;
-	return !mr || !weft_dev_mr_close(mr) ? WEFT_NCCL_SUCCESS : WEFT_NCCL_INTERNAL_ERROR;
+	return memory_close(comm, mr);
 }
 
 /* ---- data ---- */
@@ -170,14 +146,14 @@ static int dereg_mr(void *comm, void *mr)
 static int isend_v8(void *sender, void *data, int bytes, int tag, void *mr, void **request)
 {
 	return bytes < 0 ? WEFT_NCCL_INTERNAL_ERROR
-			 : comm_isend(sender, data, (size_t)bytes, tag, mr, request);
+			 : send_begin(sender, data, (size_t)bytes, tag, mr, request);
 }
 
 static int isend_v10(
 	void *sender, void *data, size_t bytes, int tag, void *mr, void *profile, void **request)
 {
 	(void)profile;
-	return comm_isend(sender, data, bytes, tag, mr, request);
+	return send_begin(sender, data, bytes, tag, mr, request);
 }
 
 static int irecv_v8(
@@ -187,23 +163,24 @@ static int irecv_v8(
 
 	for (int i = 0; i < n && i < WEFT_NCCL_RECVS_MAX; i++)
 		all[i] = bytes[i] < 0 ? 0 : (size_t)bytes[i];
-	return comm_irecv(receiver, n, data, all, tags, mrs, request);
+	return recv_begin(receiver, n, data, all, tags, mrs, request);
 }
 
 static int irecv_v9(
 	void *receiver, int n, void **data, size_t *bytes, int *tags, void **mrs, void **request)
 {
-	return comm_irecv(receiver, n, data, bytes, tags, mrs, request);
+	return recv_begin(receiver, n, data, bytes, tags, mrs, request);
 }
 
 static int irecv_v10(void *receiver, int n, void **data, size_t *bytes, int *tags, void **mrs,
 	void **profile, void **request)
 {
 	(void)profile;
-	return comm_irecv(receiver, n, data, bytes, tags, mrs, request);
+	return recv_begin(receiver, n, data, bytes, tags, mrs, request);
 }
 
-/* Host memory is there when test() says so; no request: nothing to wait for. */
+/* Data is there when test() says so, and in a GPU when it is copied to there, or mapped and its
+ * exporter told of each turn of the device; no request: nothing to wait for. */
 static int iflush(void *receiver, int n, void **data, int *bytes, void **mrs, void **request)
 {
 	(void)receiver;
@@ -271,7 +248,7 @@ const struct weft_nccl_net_v8 ncclNetPlugin_v8 = { COMMON, .init = init_v8,
 	.isend = isend_v8, .irecv = irecv_v8 };
 const struct weft_nccl_net_v9 ncclNetPlugin_v9 = { COMMON, .init = init_v8,
 	.properties = properties_v9, .listen = meet_listen, .connect = connect_v8,
-	.isend = comm_isend, .irecv = irecv_v9, .make_merged = make_merged_v9 };
+	.isend = send_begin, .irecv = irecv_v9, .make_merged = make_merged_v9 };
 const struct weft_nccl_net_v10 ncclNetPlugin_v10 = { COMMON, .init = init_v10,
 	.properties = properties_v9, .listen = meet_listen, .connect = connect_v10,
 	.isend = isend_v10, .irecv = irecv_v10, .make_merged = make_merged_v9 };

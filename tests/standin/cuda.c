@@ -75,6 +75,7 @@ static void do_due(void)
 			continue;
 		memcpy(t->to, t->from, t->bytes);
 		t->stream->done = t->number;
+		standin.under_way--;
 		memmove(t, t + 1, (--n_things - i) * sizeof(*t));
 		i = UINT32_MAX; /* from the start: the next one of its stream */
 	}
@@ -250,9 +251,12 @@ int cuMemAlloc_v2(uint64_t *at, size_t bytes)
 	return OK;
 }
 
+/* The driver waits for all that the GPU does. */
 int cuMemFree_v2(uint64_t at)
 {
 	WANTS_CONTEXT;
+	while (__atomic_load_n(&standin.under_way, __ATOMIC_ACQUIRE) && !standin.hangs)
+		usleep(100);
 	pthread_mutex_lock(&lock);
 	struct memory *m = find(memories, at, 1);
 
@@ -394,6 +398,7 @@ static int later(uint8_t *to, const uint8_t *from, size_t bytes, struct stream *
 		.to = to,
 		.from = from,
 		.bytes = bytes };
+	standin.under_way++;
 	standin.copies++;
 	standin.bytes += bytes;
 	return OK;

@@ -15,7 +15,8 @@ struct standin {
 	int nth, error;    /* this one from now on fails, with this; -1: all */
 	/* what there is */
 	int pushes, pops, memories, pinned, streams, events, retained;
-	int torn; /* streams that were closed under a copy */
+	int under_way; /* copies */
+	int torn;      /* streams that were closed under a copy */
 	size_t pinned_bytes;
 	unsigned long copies, bytes;
 };

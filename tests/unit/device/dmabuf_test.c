@@ -189,6 +189,13 @@ TEST(weft_dev_mr_open_dmabuf__is_memory_like_any)
 	CHECK_EQ(weft_dev_post_send(s[1]->qp, &send, false), 0);
 	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
 	CHECK(!memcmp(s[0]->memory + 5000, s[0]->memory, 1000));
+	/* A post reads them before the next turn of the device. */
+	pthread_mutex_lock(&s[1]->dev->lock);
+	unsigned before = fake.starts;
+
+	CHECK(mr_memory(s[1]->pd, &sges[0], 0) == mr->dmabuf->at + 50);
+	CHECK_EQ(fake.starts, before + 1);
+	pthread_mutex_unlock(&s[1]->dev->lock);
 	/* Its end is the end. */
 	send = (struct weft_dev_send){ .op = WEFT_DEV_WRITE,
 		.flags = WEFT_DEV_SIGNALED,

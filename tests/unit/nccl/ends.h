@@ -89,7 +89,7 @@ static inline void *ends_send(struct ends *e, void *data, size_t bytes, int tag,
 	void *request = NULL;
 
 	for (unsigned i = 0; i < TRIES_MAX && !request; i++) {
-		REQUIRE(comm_isend(e->sender, data, bytes, tag, mr, &request) == WEFT_NCCL_SUCCESS);
+		REQUIRE(send_begin(e->sender, data, bytes, tag, mr, &request) == WEFT_NCCL_SUCCESS);
 		if (!request)
 			usleep(100);
 	}

@@ -53,7 +53,7 @@ TEST(meet_connect__says_that_nobody_listens)
 	CHECK(!sender);
 }
 
-static void turn_away(const void *hello, size_t bytes)
+static void turn_away(uint8_t *hello, size_t bytes, bool knows_secret)
 {
 	uint8_t handle[WEFT_NCCL_HANDLE_BYTES];
 	struct sockaddr_in a = { .sin_family = AF_INET };
@@ -63,6 +63,8 @@ static void turn_away(const void *hello, size_t bytes)
 	REQUIRE(meet_listen(0, handle, &listener) == WEFT_NCCL_SUCCESS);
 	memcpy(&a.sin_port, handle + 6, 2);
 	memcpy(&a.sin_addr, handle + 8, 4);
+	if (knows_secret)
+		memcpy(hello + 8, handle + 24, 8);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
 	REQUIRE(!connect(fd, (struct sockaddr *)&a, sizeof(a)));
@@ -89,13 +91,16 @@ static void turn_away(const void *hello, size_t bytes)
 /* Strangers with the right port: turned away, and no harm done to who comes after them. */
 TEST(meet_accept__lets_no_stranger_in)
 {
-	static const uint8_t junk[256];
+	static uint8_t junk[256];
 	struct { /* as hello in meet.c */
-		uint32_t magic, reserved;
+		uint32_t magic, version;
 		uint64_t secret;
 		struct comm_end end;
-	} guess = { .magic = UINT32_C(0x57656674), .secret = 1, .end = { .qpn = 1 } };
+	} guess = { .magic = UINT32_C(0x57656674), .version = 2, .secret = 1, .end = { .qpn = 1 } };
 
-	turn_away(junk, sizeof(junk));
-	turn_away(&guess, sizeof(guess)); /* speaks our language, and has not the secret */
+	turn_away(junk, sizeof(junk), false);
+	/* Speaks our language, and has not the secret; has it, and speaks another version. */
+	turn_away((uint8_t *)&guess, sizeof(guess), false);
+	guess.version = 1;
+	turn_away((uint8_t *)&guess, sizeof(guess), true);
 }
