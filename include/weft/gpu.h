@@ -10,8 +10,8 @@
  * CUDA's driver is looked for when the program runs and not when it is built; without one there is
  * no GPU, and nothing else changes.
  *
- * Threads  Any; one at a time per lane.  No context need be current, and none is afterwards that
- *          was not before.
+ * Threads  Any; one at a time per lane, but for weft_gpu_lane_settle().  No context need be
+ *          current, and none is afterwards that was not before.
  * Errors   Numbers of the driver's, above 0: weft_gpu_error() knows their names.
  */
 #include <stdbool.h>
@@ -42,13 +42,15 @@ struct weft_gpu_lane;
 /* copies: at most so many under way, numbered from 0. */
 int weft_gpu_lane_open(
 	const struct weft_gpu_place *place, uint32_t copies, struct weft_gpu_lane **lane);
-/* Waits for the copies under way, for a second or two at most.  False: they still are. */
+/* Waits for the copies that are under way now, for a few seconds at most, and not for those that
+ * another thread begins meanwhile.  False: they still are. */
 bool weft_gpu_lane_settle(struct weft_gpu_lane *lane);
-/* Likewise.  False: what they read and write must stay as it is for good. */
+/* Likewise, alone.  False: what they read and write must stay as it is for good. */
 bool weft_gpu_lane_close(struct weft_gpu_lane *lane);
 
 enum weft_gpu_way { WEFT_GPU_TO_HOST, WEFT_GPU_FROM_HOST };
-/* Host memory must be pinned for the copy to go on by itself, and is lent until it is done. */
+/* A number is free again when weft_gpu_copied() has said so.  Host memory must be pinned for the
+ * copy to go on by itself, and is lent until it is done. */
 int weft_gpu_copy(struct weft_gpu_lane *lane, uint32_t copy, enum weft_gpu_way way, uint64_t at,
 	void *host, size_t bytes);
 /* An error: this copy failed, or one before it, or all that the GPU does. */

@@ -11,7 +11,8 @@
  * came with NCCL 2.20, v9 with 2.24, v10 with 2.26, v11 with 2.28, v12 with 2.30; NCCL takes the
  * newest that it knows and finds.
  *
- * Threads  One at a time per listen, send or receive object; any number of objects.
+ * Threads  One at a time per listen, send or receive object, and beside it one that registers and
+ *          deregisters memory for it; any number of objects.
  * Errors   enum weft_nccl_result.  connect, accept, isend and irecv never block: they hand out NULL
  *          where there is nothing yet, and want to be called again.
  */

@@ -18,12 +18,13 @@
 #define WAITS_MAX 2000u /* of a millisecond */
 
 struct weft_gpu_lane {
-	struct weft_gpu_lane *next; /* of those that are lost */
+	struct weft_gpu_lane *next;  /* of those that are lost */
 	struct weft_gpu_place place; /* a share of its own */
 	void *stream;
 	uint32_t copies;
 	bool lost; /* something is under way that cannot be asked for */
-	bool busy[WEFT_GPU_COPIES_MAX];
+	uint32_t begun[WEFT_GPU_COPIES_MAX],
+		ended[WEFT_GPU_COPIES_MAX]; /* as often as it was used */
 	void *events[WEFT_GPU_COPIES_MAX];
 };
 
@@ -89,23 +90,44 @@ int weft_gpu_lane_open(
 	return rc;
 }
 
-static bool is_busy(struct weft_gpu_lane *lane)
+static int ask(struct weft_gpu_lane *lane, uint32_t copy)
 {
-	bool busy = lane->lost, done;
+	int rc = place_enter(&lane->place);
 
-	/* An error that stays is an end, too: nothing goes on in a context that has failed. */
-	for (uint32_t i = 0; i < lane->copies && !busy; i++)
-		busy = lane->busy[i] && !weft_gpu_copied(lane, i, &done) && !done;
-	return busy;
+	if (rc)
+		return rc;
+	rc = driver_get()->event_query(lane->events[copy]);
+	place_leave();
+	return rc;
+}
+
+/* Whether what that copy does is still going on, which had been begun so often.  If it has been
+ * begun again, that is over.  An error that stays is an end, too: nothing goes on in a context
+ * that has failed. */
+static bool is_busy(struct weft_gpu_lane *lane, uint32_t copy, uint32_t begun)
+{
+	return __atomic_load_n(&lane->begun[copy], __ATOMIC_ACQUIRE) == begun &&
+	       __atomic_load_n(&lane->ended[copy], __ATOMIC_ACQUIRE) != begun &&
+	       ask(lane, copy) == CU_NOT_READY;
 }
 
 bool weft_gpu_lane_settle(struct weft_gpu_lane *lane)
 {
 	const struct timespec a_while = { .tv_nsec = 1000000 };
+	uint32_t begun[WEFT_GPU_COPIES_MAX], waits = 0;
 
-	for (uint32_t i = 0; i < WAITS_MAX && !lane->lost && is_busy(lane); i++)
-		(void)nanosleep(&a_while, NULL);
-	return !is_busy(lane);
+	for (uint32_t i = 0; i < lane->copies; i++)
+		begun[i] = __atomic_load_n(&lane->begun[i], __ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&lane->lost, __ATOMIC_ACQUIRE))
+		return false;
+	for (uint32_t i = 0; i < lane->copies; i++) {
+		while (is_busy(lane, i, begun[i])) {
+			if (waits++ == WAITS_MAX)
+				return false;
+			(void)nanosleep(&a_while, NULL);
+		}
+	}
+	return true;
 }
 
 bool weft_gpu_lane_close(struct weft_gpu_lane *lane)
@@ -140,8 +162,9 @@ int weft_gpu_copy(struct weft_gpu_lane *lane, uint32_t copy, enum weft_gpu_way w
 		rc = d->to_host(host, at, bytes, lane->stream);
 	if (!rc) {
 		rc = d->event_record(lane->events[copy], lane->stream);
-		lane->busy[copy] = true;
-		lane->lost |= rc != 0;
+		__atomic_store_n(&lane->begun[copy], lane->begun[copy] + 1, __ATOMIC_RELEASE);
+		if (rc)
+			__atomic_store_n(&lane->lost, true, __ATOMIC_RELEASE);
 	}
 	place_leave();
 	return rc;
@@ -149,14 +172,10 @@ int weft_gpu_copy(struct weft_gpu_lane *lane, uint32_t copy, enum weft_gpu_way w
 
 int weft_gpu_copied(struct weft_gpu_lane *lane, uint32_t copy, bool *done)
 {
-	int rc = place_enter(&lane->place);
+	int rc = ask(lane, copy);
 
-	*done = false;
-	if (rc)
-		return rc;
-	rc = driver_get()->event_query(lane->events[copy]);
-	place_leave();
 	*done = !rc;
-	lane->busy[copy] = rc != 0;
+	if (!rc)
+		__atomic_store_n(&lane->ended[copy], lane->begun[copy], __ATOMIC_RELEASE);
 	return rc == CU_NOT_READY ? CU_OK : rc;
 }

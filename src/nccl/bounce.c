@@ -56,7 +56,7 @@ no_memory:
 	return WEFT_NCCL_SYSTEM_ERROR;
 }
 
-int bounce_lane(struct comm *comm, const struct memory *memory, struct weft_gpu_lane **out)
+static int lane_get(struct comm *comm, const struct memory *memory, struct weft_gpu_lane **out)
 {
 	struct bounce *b = &comm->bounce;
 	int error = b->at ? 0 : ring_open(comm, memory->at);
@@ -82,6 +82,15 @@ int bounce_lane(struct comm *comm, const struct memory *memory, struct weft_gpu_
 	return WEFT_NCCL_SUCCESS;
 }
 
+int bounce_lane(struct comm *comm, const struct memory *memory, struct weft_gpu_lane **lane)
+{
+	pthread_mutex_lock(&comm->bounce.lock);
+	int error = lane_get(comm, memory, lane);
+
+	pthread_mutex_unlock(&comm->bounce.lock);
+	return error;
+}
+
 int bounce_begin(struct comm *comm, struct request *request, struct weft_gpu_lane *lane,
 	enum weft_gpu_way way, uint64_t at, size_t bytes)
 {
@@ -105,12 +114,17 @@ int bounce_copied(struct comm *comm, uint32_t number, bool *done)
 	return error ? complain("a copy", error) : WEFT_NCCL_SUCCESS;
 }
 
+/* Without the lock while it waits: whoever sends wants it, too. */
 void bounce_settle(struct comm *comm)
 {
-	struct bounce *b = &comm->bounce;
+	struct weft_gpu_lane *lanes[LANES_MAX];
 
-	for (uint32_t i = 0; i < LANES_MAX && b->lanes[i].lane; i++)
-		(void)weft_gpu_lane_settle(b->lanes[i].lane);
+	pthread_mutex_lock(&comm->bounce.lock);
+	for (uint32_t i = 0; i < LANES_MAX; i++)
+		lanes[i] = comm->bounce.lanes[i].lane;
+	pthread_mutex_unlock(&comm->bounce.lock);
+	for (uint32_t i = 0; i < LANES_MAX && lanes[i]; i++)
+		(void)weft_gpu_lane_settle(lanes[i]);
 }
 
 void bounce_close(struct comm *comm)

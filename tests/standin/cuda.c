@@ -255,7 +255,7 @@ int cuMemAlloc_v2(uint64_t *at, size_t bytes)
 int cuMemFree_v2(uint64_t at)
 {
 	WANTS_CONTEXT;
-	while (__atomic_load_n(&standin.under_way, __ATOMIC_ACQUIRE) && !standin.hangs)
+	while (standin.under_way && !standin.hangs)
 		usleep(100);
 	pthread_mutex_lock(&lock);
 	struct memory *m = find(memories, at, 1);

@@ -8,15 +8,15 @@
 
 struct standin {
 	int devices;
-	unsigned delay_us; /* of a copy, at most */
-	bool hangs;        /* no copy ends */
-	bool pooled;       /* new memory belongs to a device, and to no context */
-	char fail[64];     /* name of a call: */
-	int nth, error;    /* this one from now on fails, with this; -1: all */
+	_Atomic unsigned delay_us; /* of a copy, at most */
+	_Atomic bool hangs;        /* no copy ends */
+	bool pooled;               /* new memory belongs to a device, and to no context */
+	char fail[64];             /* name of a call: */
+	int nth, error;            /* this one from now on fails, with this; -1: all */
 	/* what there is */
 	int pushes, pops, memories, pinned, streams, events, retained;
-	int under_way; /* copies */
-	int torn;      /* streams that were closed under a copy */
+	_Atomic int under_way; /* copies */
+	int torn;              /* streams that were closed under a copy */
 	size_t pinned_bytes;
 	unsigned long copies, bytes;
 };

@@ -130,6 +130,50 @@ TEST(memory_close__waits_for_copies)
 	mixed_close(&x);
 }
 
+static struct mixed registering;
+static bool stop;
+
+static void *register_on(void *arg)
+{
+	struct mixed *x = &registering;
+	uint64_t at = gpus_memory(0, 1000), other = gpus_memory(1, 1000);
+
+	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
+		void *mr = NULL, *other_mr = NULL;
+
+		CHECK_EQ(ncclNetPlugin_v12.reg_mr(x->e.sender, (void *)(uintptr_t)at, 1000, 2, &mr),
+			0);
+		CHECK_EQ(ncclNetPlugin_v12.reg_mr(
+				 x->e.sender, (void *)(uintptr_t)other, 1000, 2, &other_mr),
+			0);
+		CHECK_EQ(ncclNetPlugin_v12.dereg_mr(x->e.sender, mr), 0);
+		CHECK_EQ(ncclNetPlugin_v12.dereg_mr(x->e.sender, other_mr), 0);
+	}
+	gpus_free(0, at);
+	gpus_free(1, other);
+	return arg;
+}
+
+/* NCCL's proxy has a thread for this, beside the one that sends. */
+TEST(memory_open__may_be_called_beside_a_send)
+{
+	enum { BYTES = 3 << 20 };
+	struct mixed *x = &registering;
+	pthread_t thread;
+
+	mixed_open(x, 3, BYTES);
+	REQUIRE(!pthread_create(&thread, NULL, register_on, NULL));
+	for (unsigned i = 0; i < 40; i++) {
+		void *received = mixed_receive(x, 0, BYTES, 1);
+		void *sent = ends_send(&x->e, mix_at(&x->from, 0), BYTES, 1, x->from.mr);
+
+		CHECK_EQ(mixed_wait(sent, received, NULL), 0);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	mixed_close(x);
+}
+
 TEST(memory_holds__keeps_bounds)
 {
 	const struct memory m = { .at = 1000, .bytes = 100 };
