@@ -18,11 +18,27 @@ enum { POLL_BATCH = 16 };
 #define TIMEOUT 18 /* 1.024 us * 2^..: 0.27 s per try */
 #define TRIES 7
 
+/* The other end may have nothing under way that would fail, and wait for us for good. */
+static void give_up(struct comm *comm)
+{
+	struct weft_dev_send send = { .id = NO_REQUEST,
+		.op = WEFT_DEV_WRITE_IMM,
+		.flags = WEFT_DEV_SIGNALED,
+		.imm = IMM_FAILED,
+		.remote_va = comm->peer_calls,
+		.rkey = comm->peer_rkey };
+
+	(void)weft_dev_post_send(comm->qp, &send, false);
+}
+
 int comm_fail(struct comm *comm, int error)
 {
-	if (!comm->error)
-		comm->error = error;
-	return comm->error;
+	if (comm->error)
+		return comm->error;
+	comm->error = error;
+	if (error != WEFT_NCCL_REMOTE_ERROR)
+		give_up(comm);
+	return error;
 }
 
 static int post_immediate_receive(struct comm *comm)
@@ -147,10 +163,15 @@ static void take(struct comm *comm, const struct weft_dev_wc *wc)
 			send_took(&comm->requests[wc->id]);
 		return;
 	}
-	if (comm->is_sender)
+	if (wc->imm == IMM_FAILED) {
+		if (!comm->error)
+			WARN("NET/Weft: the other end has failed");
+		(void)comm_fail(comm, WEFT_NCCL_REMOTE_ERROR);
+	} else if (comm->is_sender) {
 		send_take(comm, wc->imm);
-	else
+	} else {
 		recv_take(comm, wc->imm, wc->len_bytes);
+	}
 	if (post_immediate_receive(comm))
 		(void)comm_fail(comm, WEFT_NCCL_SYSTEM_ERROR);
 }

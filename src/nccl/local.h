@@ -141,11 +141,14 @@ struct calls { /* one end's memory for them */
 };
 
 /* Immediates to the receiver: which entry of which call, whether more comes, how many whole pieces
- * went before.  To the sender: a call's number, or with IMM_FREED how many pieces were copied. */
+ * went before.  To the sender: a call's number, or with IMM_FREED how many pieces were copied.  To
+ * both, and never one of these (there are no messages of so many pieces): that it gave up. */
 #define IMM_MORE UINT32_C(8)
 #define IMM_CALL_SHIFT 4
 #define IMM_PIECES_SHIFT 10
 #define IMM_FREED UINT32_C(0x80000000)
+#define IMM_FAILED UINT32_C(0xc0000000)
+#define FREED_MASK UINT32_C(0x3fffffff)
 _Static_assert(CALLS << IMM_CALL_SHIFT == 1u << IMM_PIECES_SHIFT, "the number of a slot");
 
 struct entry {                      /* of a receive, by pieces */

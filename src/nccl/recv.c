@@ -18,7 +18,7 @@ static int post_freed(struct comm *comm, uint32_t freed)
 	struct weft_dev_send send = { .id = NO_REQUEST,
 		.op = WEFT_DEV_WRITE_IMM,
 		.flags = WEFT_DEV_SIGNALED,
-		.imm = IMM_FREED | freed,
+		.imm = IMM_FREED | (freed & FREED_MASK),
 		.remote_va = comm->peer_calls,
 		.rkey = comm->peer_rkey };
 

@@ -51,7 +51,7 @@ static void take_call(struct comm *comm, uint32_t imm)
 
 static void take_freed(struct comm *comm, uint32_t imm)
 {
-	uint32_t more = (imm - comm->peer_freed) & ~IMM_FREED;
+	uint32_t more = (imm - comm->peer_freed) & FREED_MASK;
 
 	if (more > comm->peer_put - comm->peer_freed)
 		refuse(comm, "count of pieces", imm);

@@ -106,6 +106,20 @@ TEST(bounce_lane__leaves_nothing_where_it_fails)
 	gpus_are_clean();
 }
 
+/* One of them by itself, and the other one because it was told. */
+static void both_know(struct mixed *x)
+{
+	int a = 0, b = 0;
+
+	for (unsigned i = 0; i < TRIES_MAX && (!a || !b); i++) {
+		a = comm_progress(x->e.sender);
+		b = comm_progress(x->e.receiver);
+		usleep(20);
+	}
+	CHECK((a == WEFT_NCCL_CUDA_ERROR) + (b == WEFT_NCCL_CUDA_ERROR) == 1);
+	CHECK((a == WEFT_NCCL_REMOTE_ERROR) + (b == WEFT_NCCL_REMOTE_ERROR) == 1);
+}
+
 /* Whatever the driver says, and whenever: an error at one end or the other, and all is freed. */
 TEST(bounce_copied__failing_is_an_error_of_the_connection)
 {
@@ -129,8 +143,11 @@ TEST(bounce_copied__failing_is_an_error_of_the_connection)
 			}
 			if (!result)
 				result = mixed_wait(sent, received, NULL);
-			CHECK(result == WEFT_NCCL_CUDA_ERROR || (!result && standin.nth > 0));
+			CHECK(result == WEFT_NCCL_CUDA_ERROR || result == WEFT_NCCL_REMOTE_ERROR ||
+				(!result && standin.nth > 0));
 			gpus_fail("", 0);
+			if (result)
+				both_know(&x);
 			mixed_close(&x);
 		}
 	}
