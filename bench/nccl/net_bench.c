@@ -6,11 +6,15 @@
  *   bench_nccl_net PLUGIN send ADDRESS PORT       on another
  *   bench_nccl_net PLUGIN                         both in this process, over $WEFT_PLANES
  *
+ * With --gpu before PLUGIN this process' data is in the memory of GPU 0 (of $WEFT_BENCH_GPU), and
+ * with --dmabuf it is registered by its DMA-BUF; the other one may do as it likes.
+ *
  * The plugin is opened by name and found by its symbol.  Messages of all sizes go in groups of
  * receives with as many in flight as NCCL has; every byte is checked.  Then one size, as fast as it
  * goes.  The 128 bytes of the handle travel by TCP, which is NCCL's own bootstrap's business.
  */
 #include "../bench.h"
+#include "gpu_memory.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -29,7 +33,9 @@
 #define FAST_ROUNDS 200u
 
 static const struct weft_nccl_net_v12 *net;
-static uint8_t *from, *to;
+static uint8_t *from, *to; /* a GPU's, if is_gpu: then this is what should be there, or was: */
+static uint8_t *shadow;
+static bool is_gpu, by_dmabuf;
 
 static void die(const char *what)
 {
@@ -96,10 +102,12 @@ static bool send_some(void *comm, void *mr, unsigned round, struct flight *f)
 	for (; f->posted < n; f->posted++) {
 		unsigned slot = n - 1 - f->posted; /* not in the order of the receives */
 		size_t bytes = size_of(round, slot);
-		uint8_t *at = from + (size_t)slot * MESSAGE_MAX;
+		uint8_t *at = from + (size_t)slot * MESSAGE_MAX, *host = is_gpu ? shadow : at;
 
 		for (size_t i = 0; i < bytes; i++)
-			at[i] = byte_of(i, round + slot);
+			host[i] = byte_of(i, round + slot);
+		if (is_gpu)
+			gpu_put(at, host, bytes);
 		MUST(net->isend(
 			comm, at, bytes, (int)(100 + slot), mr, NULL, &f->request[f->posted]));
 		if (!f->request[f->posted])
@@ -111,6 +119,31 @@ static bool send_some(void *comm, void *mr, unsigned round, struct flight *f)
 		left += f->request[i] != NULL;
 	}
 	return !left;
+}
+
+static void clear(size_t bytes)
+{
+	if (!is_gpu) {
+		memset(to, 0, bytes);
+		return;
+	}
+	memset(shadow, 0, MESSAGE_MAX);
+	for (size_t at = 0; at < bytes; at += MESSAGE_MAX)
+		gpu_put(to + at, shadow, MESSAGE_MAX);
+}
+
+static void check_message(const uint8_t *data, size_t bytes, unsigned round)
+{
+	if (is_gpu) {
+		gpu_get(shadow, data, bytes + 1);
+		data = shadow;
+	}
+	for (size_t k = 0; k < bytes; k++) {
+		if (data[k] != byte_of(k, round))
+			die("a message has other bytes");
+	}
+	if (data[bytes])
+		die("a byte too many was written");
 }
 
 static bool receive_some(void *comm, void *mr, unsigned round, struct flight *f)
@@ -127,7 +160,7 @@ static bool receive_some(void *comm, void *mr, unsigned round, struct flight *f)
 		tags[i] = (int)(100 + i);
 	}
 	if (!f->posted) {
-		memset(to, 0, (size_t)n * MESSAGE_MAX);
+		clear((size_t)n * MESSAGE_MAX);
 		MUST(net->irecv(comm, (int)n, data, room, tags, mrs, NULL, &f->request[0]));
 		f->posted = f->request[0] != NULL;
 		return false;
@@ -137,12 +170,7 @@ static bool receive_some(void *comm, void *mr, unsigned round, struct flight *f)
 	for (unsigned i = 0; i < n; i++) {
 		if ((size_t)bytes[i] != size_of(round, i))
 			die("a message has another size");
-		for (size_t k = 0; k < (size_t)bytes[i]; k++) {
-			if (((uint8_t *)data[i])[k] != byte_of(k, round + i))
-				die("a message has other bytes");
-		}
-		if (((uint8_t *)data[i])[bytes[i]])
-			die("a byte too many was written");
+		check_message(data[i], (size_t)bytes[i], round + i);
 	}
 	return true;
 }
@@ -196,7 +224,8 @@ static void fast(void *sender, void *receiver, void *send_mr, void *recv_mr)
 			}
 		}
 	}
-	printf("%u messages of %u bytes: %.2f Gb/s\n", FAST_ROUNDS, FAST_BYTES,
+	printf("%u messages of %u bytes, %s memory: %.2f Gb/s\n", FAST_ROUNDS, FAST_BYTES,
+		is_gpu ? "a GPU's" : "host",
 		8.0 * FAST_BYTES * FAST_ROUNDS / (bench_now_ns() - start_ns));
 }
 
@@ -253,15 +282,81 @@ static const char *load(const char *path)
 	MUST(net->devices(&n));
 	if (n < 1)
 		die("no device");
-	from = aligned_alloc(4096, (size_t)SLOTS * MESSAGE_MAX);
-	to = aligned_alloc(4096, (size_t)SLOTS * MESSAGE_MAX);
-	memset(from, 0, (size_t)SLOTS * MESSAGE_MAX);
-	memset(to, 0, (size_t)SLOTS * MESSAGE_MAX);
 	return net->name;
+}
+
+/* ---- memory ---- */
+
+static uint8_t *take_memory(void)
+{
+	size_t bytes = (size_t)SLOTS * MESSAGE_MAX;
+	uint8_t *at = is_gpu ? gpu_alloc(bytes) : aligned_alloc(4096, bytes);
+
+	if (!is_gpu)
+		memset(at, 0, bytes);
+	return at;
+}
+
+static void give_memory(uint8_t *at)
+{
+	if (is_gpu)
+		gpu_free(at);
+	else
+		free(at);
+}
+
+static void *register_memory(void *comm, uint8_t *at)
+{
+	size_t bytes = (size_t)SLOTS * MESSAGE_MAX;
+	int fd = by_dmabuf ? gpu_dmabuf(at, bytes) : -1;
+	void *mr = NULL;
+
+	if (by_dmabuf && fd < 0)
+		printf("no DMA-BUF of this GPU's memory: as CUDA's, then\n");
+	if (fd >= 0) {
+		MUST(net->reg_mr_dmabuf(comm, at, bytes, WEFT_NCCL_PTR_CUDA, 0, fd, &mr));
+		close(fd); /* as NCCL does */
+	} else {
+		MUST(net->reg_mr(
+			comm, at, bytes, is_gpu ? WEFT_NCCL_PTR_CUDA : WEFT_NCCL_PTR_HOST, &mr));
+	}
+	return mr;
+}
+
+static void prepare(void)
+{
+	const char *ordinal = getenv("WEFT_BENCH_GPU");
+	struct weft_nccl_properties_v12 p;
+
+	if (is_gpu && !gpu_open(ordinal ? (int)strtoul(ordinal, NULL, 10) : 0))
+		die("no libcuda.so.1 here");
+	MUST(net->properties(0, &p));
+	if (is_gpu && !(p.ptr_support & WEFT_NCCL_PTR_CUDA))
+		die("the plugin says that it has no way to a GPU");
+	shadow = aligned_alloc(4096, (size_t)MESSAGE_MAX + 4096);
+	from = take_memory();
+	to = take_memory();
+}
+
+/* Its options, taken out of argv. */
+static int options(int argc, char **argv)
+{
+	int n = 1;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--gpu"))
+			is_gpu = true;
+		else if (!strcmp(argv[i], "--dmabuf"))
+			is_gpu = by_dmabuf = true;
+		else
+			argv[n++] = argv[i];
+	}
+	return n;
 }
 
 int main(int argc, char **argv)
 {
+	argc = options(argc, argv);
 	bool is_listener = argc == 4 && !strcmp(argv[2], "listen");
 	bool is_sender = argc == 5 && !strcmp(argv[2], "send"), is_both = argc == 2;
 	void *listener = NULL, *sender = NULL, *receiver = NULL, *send_mr = NULL, *recv_mr = NULL;
@@ -275,6 +370,7 @@ int main(int argc, char **argv)
 	if (!is_listener && !is_sender && !is_both)
 		die("wants PLUGIN [listen PORT | send ADDRESS PORT]");
 	printf("plugin: %s\n", load(argv[1]));
+	prepare();
 	if (is_listener || is_both)
 		MUST(net->listen(NULL, 0, handle, &listener));
 	if (!is_both)
@@ -290,11 +386,9 @@ int main(int argc, char **argv)
 			MUST(net->connect(NULL, 0, handle, &sender, NULL));
 	}
 	if (sender)
-		MUST(net->reg_mr(
-			sender, from, (size_t)SLOTS * MESSAGE_MAX, WEFT_NCCL_PTR_HOST, &send_mr));
+		send_mr = register_memory(sender, from);
 	if (receiver)
-		MUST(net->reg_mr(
-			receiver, to, (size_t)SLOTS * MESSAGE_MAX, WEFT_NCCL_PTR_HOST, &recv_mr));
+		recv_mr = register_memory(receiver, to);
 	check(sender, receiver, send_mr, recv_mr);
 	printf("%u groups of messages: every byte right\n", ROUNDS);
 	fast(sender, receiver, send_mr, recv_mr);
@@ -308,6 +402,9 @@ int main(int argc, char **argv)
 	}
 	if (listener)
 		MUST(net->close_listen(listener));
+	give_memory(from);
+	give_memory(to);
+	free(shadow);
 	if (fd >= 0)
 		close(fd);
 	return 0;

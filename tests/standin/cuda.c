@@ -10,10 +10,13 @@
  *
  * Environment: STANDIN_DELAY_US=N, a copy takes up to so long (300); STANDIN_FAIL=CALL:NTH:ERROR;
  * STANDIN_POOLED=1, memory belongs to no context; STANDIN_DEVICES=N; STANDIN_REPORT=1, counts on
- * stderr in the end.  A test in the same process has struct standin, by dlsym().
+ * stderr in the end; STANDIN_DMABUF=map|none, a device's memory is to be had as a DMA-BUF, which
+ * a CPU may map or may not (a pipe plays that one); without it there is none.  A test in the same
+ * process has struct standin.
  */
 #include "cuda.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,6 +30,7 @@ enum { THINGS_MAX = 4096, DEPTH_MAX = 16 };
 
 struct memory { /* a device's, or the host's where it is pinned (then at = contents) */
 	uint8_t *at, *contents;
+	int fd; /* contents, as a file */
 	size_t bytes;
 	void *context;
 	int device;
@@ -160,6 +164,12 @@ int cuDeviceGet(int *device, int ordinal)
 	return ordinal >= 0 && ordinal < standin.devices ? OK : INVALID;
 }
 
+int cuDeviceGetName(char *name, int bytes, int device)
+{
+	snprintf(name, (size_t)bytes, "stand-in %d", device);
+	return OK;
+}
+
 int cuGetErrorString(int error, const char **text)
 {
 	*text = error == NOT_READY ? "not ready" : "stand-in error";
@@ -240,7 +250,11 @@ int cuMemAlloc_v2(uint64_t *at, size_t bytes)
 	pthread_mutex_lock(&lock);
 	struct memory *m = unused(memories);
 
-	m->contents = calloc(1, bytes);
+	m->fd = memfd_create("standin", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (m->fd < 0 || ftruncate(m->fd, (off_t)bytes) ||
+		fcntl(m->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		abort();
+	m->contents = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 	m->at = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	m->bytes = bytes;
 	m->context = standin.pooled ? NULL : stack[depth - 1];
@@ -262,12 +276,33 @@ int cuMemFree_v2(uint64_t at)
 
 	if (m) {
 		munmap(m->at, m->bytes);
-		free(m->contents);
+		munmap(m->contents, m->bytes);
+		close(m->fd);
 		m->at = NULL;
 		standin.memories--;
 	}
 	pthread_mutex_unlock(&lock);
 	return m ? OK : INVALID;
+}
+
+int cuMemGetHandleForAddressRange(
+	void *handle, uint64_t at, size_t bytes, int type, unsigned long long flags)
+{
+	const char *how = getenv("STANDIN_DMABUF");
+	int fd[2] = { -1, -1 };
+
+	WANTS_CONTEXT;
+	pthread_mutex_lock(&lock);
+	struct memory *m = find(memories, at, bytes);
+
+	if (m && how && !strcmp(how, "map")) {
+		fd[0] = dup(m->fd);
+	} else if (m && how && !pipe(fd)) {
+		close(fd[1]);
+	}
+	pthread_mutex_unlock(&lock);
+	*(int *)handle = fd[0];
+	return fd[0] >= 0 && type == 1 && !flags ? OK : INVALID;
 }
 
 int cuPointerGetAttribute(void *value, int attribute, uint64_t at)

@@ -25,6 +25,7 @@ extern struct standin standin;
 int cuInit(unsigned flags);
 int cuDeviceGetCount(int *n);
 int cuDeviceGet(int *device, int ordinal);
+int cuDeviceGetName(char *name, int bytes, int device);
 int cuGetErrorString(int error, const char **text);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuDevicePrimaryCtxRelease_v2(int device);
@@ -33,6 +34,8 @@ int cuCtxPushCurrent_v2(void *context);
 int cuCtxPopCurrent_v2(void **context);
 int cuMemAlloc_v2(uint64_t *at, size_t bytes);
 int cuMemFree_v2(uint64_t at);
+int cuMemGetHandleForAddressRange(
+	void *handle, uint64_t at, size_t bytes, int type, unsigned long long flags);
 int cuPointerGetAttribute(void *value, int attribute, uint64_t at);
 int cuMemHostRegister_v2(void *host, size_t bytes, unsigned flags);
 int cuMemHostUnregister(void *host);
