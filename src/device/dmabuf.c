@@ -93,21 +93,22 @@ static int look_at(struct dmabuf *buf)
 	return rc == ENOTTY ? EINVAL : rc;
 }
 
+/* All up to the end of it, and from the beginning: DRM's drivers with shared memory (drm_gem_shmem,
+ * of Linux 6.1 at least) map their first page wherever a mapping begins. */
 static int map(struct dmabuf *buf, uint64_t offset, uint64_t bytes)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = offset & ~(page - 1);
 	off_t all = lseek(buf->fd, 0, SEEK_END);
 	int prot = PROT_READ | (buf->access & DMA_BUF_SYNC_WRITE ? PROT_WRITE : 0);
 
 	if (all < 0 || offset > (uint64_t)all || bytes > (uint64_t)all - offset)
 		return EINVAL;
-	buf->map_bytes = (size_t)(offset - from + bytes);
-	buf->map = mmap(NULL, buf->map_bytes, prot, MAP_SHARED, buf->fd, (off_t)from);
+	buf->map_bytes = (size_t)(offset + bytes);
+	buf->map = mmap(NULL, buf->map_bytes, prot, MAP_SHARED, buf->fd, 0);
 	if (buf->map == MAP_FAILED) {
 		buf->map = NULL;
 		return errno == ENOMEM ? ENOMEM : EOPNOTSUPP;
 	}
-	buf->at = (uint8_t *)buf->map + (offset - from);
+	buf->at = (uint8_t *)buf->map + offset;
 	return 0;
 }
 
