@@ -20,7 +20,8 @@ static void refuse(struct comm *comm, const char *what, uint32_t imm)
 	(void)comm_fail(comm, WEFT_NCCL_REMOTE_ERROR);
 }
 
-/* The ring is told in each call that has to do with it, and stays what it is. */
+/* The ring is told in each call that has to do with it, and stays what it is.  Both ends count its
+ * places for ever, in 32 bits: their number is a power of two. */
 static bool knows_ring(struct comm *comm, const struct call *call)
 {
 	if (!call->by_pieces)
@@ -30,7 +31,8 @@ static bool knows_ring(struct comm *comm, const struct call *call)
 		comm->peer_ring_rkey = call->ring_rkey;
 		comm->peer_pieces = call->pieces;
 	}
-	return call->pieces && call->pieces == comm->peer_pieces && call->ring == comm->peer_ring &&
+	return call->pieces && !(call->pieces & (call->pieces - 1)) &&
+	       call->pieces == comm->peer_pieces && call->ring == comm->peer_ring &&
 	       call->ring_rkey == comm->peer_ring_rkey;
 }
 

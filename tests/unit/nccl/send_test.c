@@ -164,4 +164,12 @@ TEST(send_take__believes_no_ring_that_moves_and_no_count_that_is_too_high)
 		CHECK_EQ(e.sender->error, WEFT_NCCL_REMOTE_ERROR);
 		ends_close(&e);
 	}
+	struct ends e;
+	struct call odd = good;
+
+	odd.pieces = 6;
+	ends_open(&e);
+	make_call(e.sender, &odd);
+	CHECK_EQ(e.sender->error, WEFT_NCCL_REMOTE_ERROR);
+	ends_close(&e);
 }
