@@ -42,6 +42,52 @@ TEST(bounce__carries_every_byte_between_any_memory)
 	}
 }
 
+#define SEND_AND_RECEIVE(net, size, ...)                                                           \
+	do {                                                                                       \
+		void *mrs = x.to.mr, *at = mix_at(&x.to, 0), *in = NULL, *out = NULL;              \
+		size room = 1000;                                                                  \
+		int tag = 4, got = 0;                                                              \
+                                                                                                   \
+		CHECK_EQ(net.irecv(x.e.receiver, 1, &at, &room, &tag, &mrs __VA_ARGS__, &in), 0);  \
+		for (unsigned k = 0; k < TRIES_MAX && !out; k++) {                                 \
+			CHECK_EQ(net.isend(x.e.sender, mix_at(&x.from, 0), 700, tag,               \
+					 x.from.mr __VA_ARGS__, &out),                             \
+				0);                                                                \
+			usleep(20);                                                                \
+		}                                                                                  \
+		REQUIRE(in &&out);                                                                 \
+		CHECK_EQ(mixed_wait(out, in, &got), 0);                                            \
+		CHECK_EQ(got, 700);                                                                \
+		CHECK_EQ(net.iflush(x.e.receiver, 1, &at, &got, &mrs, &in), 0);                    \
+		CHECK(!in);                                                                        \
+		mix_get(&x.to, 0, to, 1000);                                                       \
+		CHECK(!memcmp(to, from, 700) && !to[700]);                                         \
+	} while (0)
+
+TEST(bounce__is_behind_every_version)
+{
+	struct mixed x;
+
+	mixed_open(&x, 3, 1000);
+	for (unsigned i = 0; i < 5; i++) {
+		fill(i);
+		memset(to, 0, sizeof(to));
+		mix_put(&x.from, from, 1000);
+		mix_put(&x.to, to, 1000);
+		if (i == 0)
+			SEND_AND_RECEIVE(ncclNetPlugin_v8, int);
+		else if (i == 1)
+			SEND_AND_RECEIVE(ncclNetPlugin_v9, size_t);
+		else if (i == 2)
+			SEND_AND_RECEIVE(ncclNetPlugin_v10, size_t, , NULL);
+		else if (i == 3)
+			SEND_AND_RECEIVE(ncclNetPlugin_v11, size_t, , NULL);
+		else
+			SEND_AND_RECEIVE(ncclNetPlugin_v12, size_t, , NULL);
+	}
+	mixed_close(&x);
+}
+
 /* Of a connection whose program has memory of two GPUs, and one context that is its own. */
 TEST(bounce_lane__is_one_per_context)
 {
