@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SYNC_TRIES_MAX 100u /* EINTR, EAGAIN: may have to be asked again */
@@ -93,11 +94,21 @@ static int look_at(struct dmabuf *buf)
 	return rc == ENOTTY ? EINVAL : rc;
 }
 
+/* A DMA-BUF says it by seeking, which moves nothing; a memfd's position is the program's. */
+static off_t length_of(const struct dmabuf *buf)
+{
+	struct stat is;
+
+	if (!buf->is_coherent)
+		return lseek(buf->fd, 0, SEEK_END);
+	return fstat(buf->fd, &is) ? -1 : is.st_size;
+}
+
 /* All up to the end of it, and from the beginning: DRM's drivers with shared memory (drm_gem_shmem,
  * of Linux 6.1 at least) map their first page wherever a mapping begins. */
 static int map(struct dmabuf *buf, uint64_t offset, uint64_t bytes)
 {
-	off_t all = lseek(buf->fd, 0, SEEK_END);
+	off_t all = length_of(buf);
 	int prot = PROT_READ | (buf->access & DMA_BUF_SYNC_WRITE ? PROT_WRITE : 0);
 
 	if (all < 0 || offset > (uint64_t)all || bytes > (uint64_t)all - offset)

@@ -71,8 +71,11 @@ TEST(dmabuf_open__takes_what_cannot_shrink)
 	CHECK_EQ(dmabuf_open(fd, 0, 4096, true, &buf), EINVAL); /* it could be cut off */
 	close(fd);
 	fd = file(false, F_SEAL_SHRINK);
-	CHECK_EQ(dmabuf_open(fd, 0, 4096, true, &buf), 0);
+	CHECK_EQ(lseek(fd, 5, SEEK_SET), 5);
+	CHECK_EQ(dmabuf_open(fd, 0, BYTES + 1, true, &buf), EINVAL);
+	CHECK_EQ(dmabuf_open(fd, 0, BYTES, true, &buf), 0);
 	CHECK(buf->is_coherent);
+	CHECK_EQ(lseek(fd, 0, SEEK_CUR), 5);
 	dmabuf_close(buf);
 	close(fd);
 	CHECK_EQ(dmabuf_open(fd, 0, 4096, true, &buf), EBADF);
