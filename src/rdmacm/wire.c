@@ -220,12 +220,26 @@ static bool knock_later(struct id *id)
 	return true;
 }
 
+/* TCP lets a caller answer himself where nobody listens, if his own port is the one that he calls:
+ * one in some ten thousand calls of ports that are given to callers. */
+static bool meets_itself(int fd)
+{
+	struct sockaddr_storage own = { 0 }, peer = { 0 };
+	socklen_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
+
+	return !getsockname(fd, (struct sockaddr *)&own, &own_bytes) &&
+	       !getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) &&
+	       !memcmp(&own, &peer, sizeof(own));
+}
+
 static void connected(struct id *id)
 {
 	int error = 0;
 	socklen_t bytes = sizeof(error);
 
 	(void)getsockopt(id->fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+	if (!error && meets_itself(id->fd))
+		error = ECONNREFUSED;
 	if (error == ECONNREFUSED && knock_later(id))
 		return;
 	if (error) {

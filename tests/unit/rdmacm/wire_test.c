@@ -53,6 +53,24 @@ TEST(wire_handle__tells_that_nobody_listens)
 	rdma_destroy_event_channel(channel);
 }
 
+TEST(wire_handle__does_not_meet_itself)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(id, (struct sockaddr *)&at));
+	resolve(id, ntohs(rdma_get_src_port(id)));
+	CHECK(!rdma_connect(id, NULL));
+	struct rdma_cm_event *event = want(channel, RDMA_CM_EVENT_REJECTED);
+
+	CHECK_EQ(event->status, 8);
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 static void *listen_late(void *arg)
 {
 	usleep(30000);
