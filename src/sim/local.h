@@ -34,11 +34,11 @@ enum {
 	FETCH_VISITS = 5, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,
 	STEP_WINDOWS_MAX = 16,
-	POD_HOSTS = 256,  /* that are taken through a step together: what a cache holds */
-	OUTGOING = 16,    /* frames that wait for the memory of their boxes; power of two */
+	POD_HOSTS = 256, /* that are taken through a step together: what a cache holds */
+	OUTGOING = 16,   /* frames that wait for the memory of their boxes; power of two */
 	OUTGOING_BOX = 8, /* of these for that of the box itself */
 	MAIL_NUMBER_BITS = 20,
-	DEPTH_MAX = 16,                       /* messages that a connection has under way */
+	DEPTH_MAX = 16,                        /* messages that a connection has under way */
 	ACK_BYTES = 14 + 80 + 8 + 12 + 4 + 4, /* the shortest frame there is */
 	DATA_HEADERS = 14 + 80 + 8 + 12 + 4 + 4 + 4 + 16,
 };
@@ -71,8 +71,8 @@ void slab_close(struct slab *slab);
 uint32_t slab_refill(struct slab *slab, struct slab_cache *cache);
 void slab_spill(struct slab *slab, struct slab_cache *cache);
 /* A list of n slots at once. */
-void slab_give_list(
-	struct slab *slab, struct slab_cache *cache, uint32_t first, uint32_t last, uint32_t n);
+void slab_give_list(struct slab *slab, struct slab_cache *cache, uint32_t first, uint32_t last,
+	uint32_t n);
 
 static inline uint32_t *slab_link(struct slab *slab, uint32_t slot)
 {
@@ -120,7 +120,7 @@ static inline uint32_t box_frames(const struct box *box, uint32_t chunk) /* in t
 	return chunk == box->last >> 3 ? box->last & 7 : CHUNK_FRAMES;
 }
 
-struct post {                 /* one lane's mail for one window */
+struct post { /* one lane's mail for one window */
 	struct chunk *chunks; /* of all lanes */
 	struct box *boxes;
 	uint64_t *bits;
@@ -132,7 +132,7 @@ struct post {                 /* one lane's mail for one window */
  * number of windows and no longer than the cables between T0s and T1s.
  */
 enum clock { CLOCK_WINDOW, CLOCK_STEP, CLOCKS };
-struct mailbox {            /* one lane's mail by one clock */
+struct mailbox { /* one lane's mail by one clock */
 	struct post *posts; /* ring, by number of the window or step */
 	uint64_t start_ps;  /* of the one that is being run */
 	uint32_t slot;      /* its place in the ring */
@@ -212,11 +212,11 @@ struct outgoing {
 };
 _Static_assert(sizeof(struct outgoing) == 64, "one line");
 
-struct batch {            /* what comes to one node in one window, sorted */
+struct batch { /* what comes to one node in one window, sorted */
 	uint64_t *sorted; /* ps into the window << 32 | port << 20 | number of its frame */
 	uint64_t *keys, *keys_spare;
 	const struct weft_frame **frames;
-	uint32_t n, node;                   /* NONE: of none */
+	uint32_t n, node; /* NONE: of none */
 	uint32_t chunk, last_chunk, chunks; /* a list; NONE: no mail */
 };
 
@@ -328,8 +328,8 @@ static inline uint32_t flow_repeats(const struct weft_sim_flow *flow)
 struct guest { /* a host's other half, where it has no engine */
 	struct weft_rival *rival;
 	struct lane *lane;
-	uint32_t host, paused;         /* ports */
-	uint32_t epoch;                /* of the routes that it knows */
+	uint32_t host, paused; /* ports */
+	uint32_t epoch;        /* of the routes that it knows */
 	struct weft_counters counters; /* in the engine's words, when somebody asks */
 };
 
@@ -356,7 +356,7 @@ struct weft_sim {
 	uint64_t until_ps;
 	uint32_t rings[CLOCKS]; /* that mail may be for: those being run and those ahead */
 	bool is_lossless;
-	bool stop[2]; /* by parity of the turn; set by lane 0 for the turn to come */
+	bool stop[2];  /* by parity of the turn; set by lane 0 for the turn to come */
 
 	/* nodes */
 	uint32_t ports_max; /* of any */
@@ -495,7 +495,7 @@ struct tally { /* what a rank tells the others after each step */
 	uint32_t n; /* parcels that come behind it */
 };
 
-struct parcel {                  /* a frame that crosses, and its packet; a pause has none */
+struct parcel { /* a frame that crosses, and its packet; a pause has none */
 	struct weft_frame frame; /* low half of handle: windows or steps from now; next: node */
 	struct weft_pkt pkt;
 };
@@ -509,7 +509,7 @@ struct links { /* to the other ranks */
 	uint64_t room_bytes;
 	struct weft_sim_letter *out, *in; /* [rank] */
 	struct tally others;              /* of the step that was run last, all together */
-	bool is_cut;                      /* a rank is gone */
+	bool is_cut; /* a rank is gone */
 };
 static inline uint32_t ranks_n(const struct weft_sim_ranks *ranks)
 {
@@ -523,7 +523,8 @@ static inline uint32_t ranks_own(const struct weft_sim_ranks *ranks)
 void ranks_tell(const struct weft_sim_ranks *ranks, const void *own, size_t bytes,
 	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX]);
 /* All are well, or none goes on: then error is that of the first that was not. */
-bool ranks_agree(const struct weft_sim_ranks *ranks, bool is_good, char *error, size_t error_bytes);
+bool ranks_agree(
+	const struct weft_sim_ranks *ranks, bool is_good, char *error, size_t error_bytes);
 bool ranks_open(struct weft_sim *sim, uint64_t parcels_max); /* false: out of address space */
 /* All endpoints are open: what peers need to know of each other. */
 bool ranks_meet(struct weft_sim *sim, char *error, size_t error_bytes);
@@ -555,8 +556,8 @@ void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that 
 void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
 void guest_run(struct lane *lane, uint32_t host);
 void guest_fetch(const struct lane *lane, uint32_t host, unsigned visits);
-void guest_config(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends,
-	struct weft_rival_config *out);
+void guest_config(const struct weft_sim_config *config, uint32_t host,
+	const struct host_ends *ends, struct weft_rival_config *out);
 /* What a rival counts, as far as the engine has words for it. */
 const struct weft_counters *guest_counters(const struct weft_sim *sim, uint32_t host);
 void guest_open(struct lane *lane, uint32_t host);
@@ -583,7 +584,7 @@ const struct action *fault_next(const struct lane *lane, uint32_t node, uint32_t
 
 uint64_t ideal_hops(
 	const struct weft_topo_shape *s, const struct weft_sim_flow flows[], uint32_t n);
-void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes);            /* zero; NULL: no room */
+void *take(struct weft_sim *sim, uint64_t n, uint64_t bytes); /* zero; NULL: no room */
 uint16_t line_of(struct weft_sim *sim, uint64_t bps, uint32_t delay_ns); /* found, or added */
 void fill_table(const struct weft_sim *sim, uint32_t node); /* a switch's, from the fabric file */
 void lanes_run(struct weft_sim *sim, void (*work)(struct lane *lane)); /* each in its thread */

@@ -97,8 +97,8 @@ static void own_nodes(struct lane *lane)
 {
 	const struct weft_sim *sim = lane->sim;
 	uint32_t first = ranks_own(sim->config.ranks) * sim->n_lanes;
-	struct share own = plan_share(
-		&sim->shape, first + lane->index, ranks_n(sim->config.ranks) * sim->n_lanes);
+	struct share own = plan_share(&sim->shape, first + lane->index,
+		ranks_n(sim->config.ranks) * sim->n_lanes);
 
 	lane->host_first = own.host_first;
 	lane->host_end = own.host_end;
@@ -116,7 +116,8 @@ static bool take_lane(struct weft_sim *sim, struct lane *lane, const struct plan
 	struct weft_frame *frames = take(sim, plan->packets, sizeof(*frames));
 
 	lane->visits = take(sim, sim->shape.nodes, sizeof(*lane->visits));
-	if (!bits || !lists || !frames || !lane->visits || !take_mail(sim, lane, CLOCK_WINDOW) ||
+	if (!bits || !lists || !frames || !lane->visits ||
+		!take_mail(sim, lane, CLOCK_WINDOW) ||
 		!take_mail(sim, lane, CLOCK_STEP) || !take_batch(sim, &lane->mail, plan) ||
 		!take_batch(sim, &lane->ahead, plan))
 		return false;
@@ -542,7 +543,8 @@ int weft_sim_open(struct weft_sim **out, const struct weft_sim_config *config,
 	uint32_t n_faults, char *error, size_t error_bytes)
 {
 	struct weft_sim *sim = NULL;
-	bool is_good = prepare(&sim, config, flows, n, faults, n_faults, error, error_bytes);
+	bool is_good =
+		prepare(&sim, config, flows, n, faults, n_faults, error, error_bytes);
 
 	if (!ranks_agree(config->ranks, is_good, error, error_bytes)) {
 		weft_sim_close(sim);
