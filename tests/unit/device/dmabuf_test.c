@@ -16,9 +16,9 @@
 #define BYTES (3u * 4096)
 
 static struct {
-	ino_t inode;                  /* any descriptor of it */
-	unsigned starts, ends, again; /* again: EINTR, so many times */
-	uint64_t flags;
+	ino_t inode;                          /* any descriptor of it */
+	_Atomic unsigned starts, ends, again; /* again: EINTR, so many times */
+	_Atomic uint64_t flags;
 } fake;
 
 static bool is_fake(int fd)
