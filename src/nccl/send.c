@@ -109,8 +109,9 @@ static void begin_copies(struct comm *comm)
 	}
 }
 
-static bool is_ready(struct comm *comm, const struct outgoing *out, uint64_t bytes)
+static bool is_ready(struct comm *comm, const struct request *r, uint64_t bytes)
 {
+	const struct outgoing *out = &r->out;
 	bool done = true;
 
 	if (out->by_pieces && bytes && comm->peer_put - comm->peer_freed >= comm->peer_pieces)
@@ -118,6 +119,7 @@ static bool is_ready(struct comm *comm, const struct outgoing *out, uint64_t byt
 	if (out->lane && bytes) {
 		if (comm->bounce.posted == comm->bounce.begun)
 			return false;
+		WEFT_ASSERT(comm->bounce.piece[comm->bounce.posted % PIECES].request == r);
 		int error = bounce_copied(comm, comm->bounce.posted, &done);
 
 		if (error)
@@ -134,7 +136,7 @@ static bool post_piece(struct comm *comm, struct request *r)
 	bool last = out->posted + bytes == out->bytes, to_ring = out->by_pieces && bytes;
 	struct bounce *b = &comm->bounce;
 
-	if (!is_ready(comm, out, bytes))
+	if (!is_ready(comm, r, bytes))
 		return false;
 	struct weft_dev_sge sge = {
 		.addr = out->from + out->posted, .len_bytes = (uint32_t)bytes, .lkey = out->lkey
