@@ -72,6 +72,40 @@ TEST(ndp__has_nine_tenths_of_a_permutation)
 	}
 }
 
+/*
+ * Figure 22: one link of the core at a tenth of its rate, under a permutation.  Who forgets what a
+ * path did to the last packet crawls: 15 flows of 128 had 3 of 10 Gb/s there.  A spray whose window
+ * halves for the marks of that link is slower still.
+ */
+TEST(ndp__crawls_where_one_link_is_slow)
+{
+	static const struct {
+		enum weft_rival_kind kind;
+		double least, most;
+	} rows[] = { { WEFT_RIVAL_NDP, 0.3, 0.5 }, { WEFT_RIVAL_SPRAY, 0.15, 0.3 } };
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct small s = make(FORTY, rows[i].kind, WEFT_DISCIPLINE_TRIM);
+		uint32_t link = weft_topo_link_find(s.topo, "p0.t0-0:t1-0"), slow = 0;
+
+		s.faults[s.n_faults++] = (struct weft_sim_fault){
+			.kind = WEFT_SIM_LINK_RATE, .where = link, .value = 4000000000
+		};
+		small_permute(&s, 8000000);
+		small_run(&s);
+		double ideal_ps = (double)weft_sim_ideal_ps(s.topo, s.flows, s.n);
+		double share = ideal_ps / (double)small_last_ps(&s);
+
+		for (uint32_t k = 0; k < s.n; k++)
+			slow += ideal_ps / (double)weft_sim_flow_ps(s.sim, k) < 0.6;
+		fprintf(stderr, "%s, one slow link: slowest %.3f of the line, %u of 64 slow\n",
+			weft_rival_name(rows[i].kind), share, (unsigned)slow);
+		CHECK(share > rows[i].least && share < rows[i].most);
+		CHECK(slow >= 8 && slow <= 16);
+		small_close(&s);
+	}
+}
+
 /* Figure 20: the last flow of an incast is within 2 % of the best. */
 TEST(ndp__is_within_two_percent_of_the_best_incast)
 {
