@@ -28,7 +28,7 @@ void done_tell(struct weft_rival *r, uint64_t id, bool arrived)
 static void begin(struct weft_rival *r, uint32_t index, const struct queued *q)
 {
 	struct conn *conn = &r->sends[index];
-	uint32_t pkts = WEFT_DIV_UP(q->len_bytes, r->config.payload_bytes);
+	uint32_t pkts = (uint32_t)WEFT_DIV_UP((uint64_t)q->len_bytes, r->config.payload_bytes);
 	struct message *m = message_of(r, index, conn->posted);
 	uint32_t *ends = ends_of(r, index, conn->posted);
 	bool is_short = pkts < r->qps;

@@ -88,7 +88,7 @@ uint64_t ideal_hops(const struct weft_topo_shape *s, const struct weft_sim_flow 
 
 	for (uint32_t i = 0; i < n; i++) {
 		bool is_near = flows[i].src / s->hosts_per_t0 == flows[i].dst / s->hosts_per_t0;
-		uint64_t packets = WEFT_DIV_UP(flows[i].len_bytes, payload);
+		uint64_t packets = WEFT_DIV_UP((uint64_t)flows[i].len_bytes, payload);
 
 		packets += WEFT_DIV_UP(packets, UINT64_C(4));
 		if (flows[i].src != flows[i].dst)

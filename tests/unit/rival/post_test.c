@@ -32,6 +32,21 @@ TEST(weft_rival_post__brings_every_message_across_once)
 	}
 }
 
+/* The longest there is: it begins, and is not over for a while. */
+TEST(weft_rival_post__takes_four_gibibytes)
+{
+	for (unsigned k = 0; k < WEFT_COUNT(kinds); k++) {
+		struct pair *p = pair_make(kinds[k]);
+
+		pair_open(p);
+		pair_post(p, 0, UINT32_MAX);
+		pair_run(p, UINT64_C(100000000));
+		CHECK(weft_rival_stats(p->end[1])->rx_data_bytes > 1000000);
+		CHECK(!p->done[0]);
+		pair_close(p);
+	}
+}
+
 TEST(weft_rival_post__refuses_what_it_has_no_room_for)
 {
 	struct pair *p = pair_make(WEFT_RIVAL_ROCE);

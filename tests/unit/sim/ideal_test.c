@@ -59,5 +59,7 @@ TEST(ideal_hops__counts_packets_links_and_acks)
 	s.flows[1] = (struct weft_sim_flow){ .src = 0, .dst = 1, .len_bytes = 1 };
 	s.flows[2] = (struct weft_sim_flow){ .src = 3, .dst = 3 };
 	CHECK_EQ(ideal_hops(shape, s.flows, 3), 10 * 12 * 4 + 2 * 2);
+	s.flows[0] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = UINT32_MAX };
+	CHECK_EQ(ideal_hops(shape, s.flows, 1), (1048576 + 262144) * 4);
 	small_close(&s);
 }
