@@ -233,4 +233,12 @@ int wait_for(struct rsock *rs, short events, int timeout_ms);
 int wait_until(struct rsock *rs, bool (*f)(struct rsock *rs), int timeout_ms);
 int64_t wait_now_ms(void);
 
+/* ---- epoll.c: of librdmacm from rdma-core 65 on, in whose headers alone these are ---- */
+
+struct epoll_event;
+int repoll_create(int flags);
+int repoll_ctl(int set_fd, int op, int fd, struct epoll_event *event);
+int repoll_wait(int set_fd, struct epoll_event *events, int max, int timeout);
+bool epoll_close(int fd); /* false: that is no set's */
+
 #endif

@@ -74,7 +74,7 @@ int rclose(int socket)
 	struct rsock *rs = table_get(socket);
 
 	if (!rs)
-		return table_take_out(socket) ? 0 : fail(EBADF);
+		return epoll_close(socket) || table_take_out(socket) ? 0 : fail(EBADF);
 	part(rs, patience_ms(rs));
 	(void)table_take_out(socket);
 	table_put(rs);
