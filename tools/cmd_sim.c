@@ -184,6 +184,8 @@ static bool add_jobs(struct job *job, const struct sim_args *a)
 				is_named ? "" : ": ", error);
 			return false;
 		}
+		if (spec.kind == WEFT_LOAD_FILE)
+			job->report.bytes = 0; /* each flow has its own */
 	}
 	return true;
 }

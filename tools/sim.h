@@ -62,7 +62,7 @@ json_t *sim_jobs_json(const struct sim_job jobs[], uint32_t n); /* a new referen
 struct sim_report {
 	const char *load; /* as the person wrote it */
 	const char *transport;
-	uint64_t bytes, seed;
+	uint64_t bytes, seed;                       /* bytes: of every flow; 0: each has its own */
 	uint32_t threads, ranks, n_flows, n_faults; /* ranks: 0 is 1 */
 	uint32_t n_missed;                          /* faults for which the run was over too soon */
 	const struct weft_topo_shape *shape;

@@ -83,7 +83,7 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 	fprintf(term->out, "%s: %s hosts, %" PRIu32 " plane%s, %s", r->shape->name,
 		human_count(n[0], r->shape->hosts), r->shape->planes,
 		r->shape->planes == 1 ? "" : "s", r->load);
-	if (!r->jobs)
+	if (!r->jobs && r->bytes)
 		fprintf(term->out, " of %" PRIu64 " bytes", r->bytes);
 	fprintf(term->out, "%s%s\n", is_rival(r) ? " over " : "", is_rival(r) ? r->transport : "");
 	if (r->jobs)

@@ -22,12 +22,19 @@ static void put_quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+static const char *without_folders(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static void put_title(FILE *out, const struct sim_args *a)
 {
 	char title[100];
 
-	(void)snprintf(title, sizeof(title), "%.40s%s over %.40s", a->loads[0],
-		a->n_loads > 1 ? " and more" : "", a->fabric);
+	(void)snprintf(title, sizeof(title), "%.40s%s over %.40s", without_folders(a->loads[0]),
+		a->n_loads > 1 ? " and more" : "", without_folders(a->fabric));
 	fprintf(out, "title: ");
 	put_quoted(out, title);
 	fputc('\n', out);
@@ -105,8 +112,8 @@ static void put_loads(FILE *out, const struct sim_args *a)
 	for (uint32_t i = 0; i < a->n_loads; i++) {
 		bool adds = a->bytes_text && !strstr(a->loads[i], "bytes=");
 
-		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i],
-			adds ? ",bytes=" : "", adds ? a->bytes_text : "");
+		(void)snprintf(word, sizeof(word), "%.900s%s%s", a->loads[i], adds ? ",bytes=" : "",
+			adds ? a->bytes_text : "");
 		fprintf(out, "  - ");
 		put_quoted(out, word);
 		fputc('\n', out);

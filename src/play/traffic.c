@@ -160,7 +160,11 @@ bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node
 	if (!weft_yaml_scalar(doc, node, "load", &word))
 		return false;
 	t->is_flows = !strcmp(word, "flows");
-	(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(word, ":,"), word);
+	size_t n = strcspn(word, ":,"), folders = 0; /* of a file's name */
+
+	for (size_t i = 0; i < n; i++)
+		folders = word[i] == '/' ? i + 1 : folders;
+	(void)snprintf(t->name, sizeof(t->name), "%.*s", (int)(n - folders), word + folders);
 	if (!t->is_flows && !weft_load_parse(&t->spec, word, why, sizeof(why)))
 		return weft_yaml_fail(doc, t->line, "load", "%s", why);
 	if ((map || t->is_flows) && !read_fields(doc, topo, map ? map : node, folder, t))
