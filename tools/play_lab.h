@@ -61,7 +61,6 @@ struct play_lab { /* made before hosts' processes are, and the same in all of th
 	uint8_t *pattern;  /* what everybody sends: pattern_bytes, the longest flow */
 	uint32_t pattern_bytes;
 	uint32_t timeout_ms;
-	bool is_spoilt; /* packets are, and the hosts look */
 	double slower;
 };
 

@@ -74,7 +74,6 @@ static bool open_live(struct node *n)
 	config.paths = WEFT_MIN(c->paths, 256u);
 	config.cc = c->cc ? c->cc->name : NULL;
 	config.timeout_ms = l->timeout_ms;
-	config.icrc = l->is_spoilt ? WEFT_ICRC_CHECKED : config.icrc;
 	config.engine.qps = WEFT_MAX(config.engine.qps, (uint32_t)weft_pow2_up(ends));
 	config.engine.pathsets = WEFT_MAX(config.engine.pathsets, ends);
 	config.engine.rq_depth = config.engine.wimm_max = RECVS;

@@ -55,7 +55,6 @@ static bool judge_faults(struct play_lab_run *r)
 		const struct weft_sim_fault *f = &faults->list[i];
 
 		moments += f->kind == WEFT_SIM_HOST_PAUSE ? planes : 0;
-		r->l.is_spoilt |= f->kind == WEFT_SIM_LINK_CORRUPT;
 		if (f->kind == WEFT_SIM_LINK_RATE && slow_bps(r, f) < SLOW_BPS_MIN)
 			return play_lab_fail_at(r, faults->lines[i], "faults",
 				"slow: less than 1 Mb/s in a lab whose time runs so much slower;"

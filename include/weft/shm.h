@@ -43,9 +43,9 @@ extern "C" {
  * places whose distance is no multiple of 16 take three times as long (docs/decisions/054). */
 #define WEFT_SHM_HEADROOM 108u
 
-/* In flags, of a packet that was not written into its slot by a program but came in by an interface
- * of the switch: whoever trusts memory should not trust the wire before it. */
-#define WEFT_SHM_FROM_WIRE 1u
+/* In flags, of a packet that may not be as a program wrote it: it came in by an interface of the
+ * switch, or a link there turns bits.  Whoever trusts memory must not trust what was before it. */
+#define WEFT_SHM_DOUBTED 1u
 
 struct weft_shm_desc {
 	uint64_t at_ns;

@@ -228,6 +228,7 @@ struct weft_switchd {
 	uint64_t burst_ns;                /* no longer than so, even then */
 	uint64_t newest_ps, judged_ps;    /* last packet that came; turn that was judged last */
 	uint64_t looked_ns;               /* for requests and the like, when last */
+	bool spoils;                      /* a link turns bits, or has turned some */
 	bool is_stopped;
 };
 

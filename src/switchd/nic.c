@@ -371,7 +371,7 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 		.slot = slot,
 		.bytes = (uint16_t)bytes,
 		.plane = (uint8_t)out->plane,
-		.flags = sw->slots.is_from_wire[slot] ? WEFT_SHM_FROM_WIRE : 0 };
+		.flags = sw->slots.is_from_wire[slot] || sw->spoils ? WEFT_SHM_DOUBTED : 0 };
 	if (p->n_out == BURST)
 		flush(sw, p);
 	return true;

@@ -203,6 +203,7 @@ static json_t *do_spoil(struct request *r)
 
 	if (!read_share(r, &link, &way, &ppm))
 		return NULL;
+	r->sw->spoils |= ppm != 0;
 	note_share(r->sw->told[link].spoil_ppm, way, ppm);
 	weft_rack_link_spoil(r->sw->rack, link, way, ppm);
 	return done();

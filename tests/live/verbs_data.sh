@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # verbs_data.sh CC: every byte that verbs move is checked, by a plain program of libibverbs between
-# two lab hosts, while one plane after the other goes down and comes back; then one of each kind of
-# the programs that people have (bench/verbs/matrix.sh has them all).
+# two lab hosts, while one plane after the other goes down and comes back, and while a link turns
+# bits; then one of each kind of the programs that people have (bench/verbs/matrix.sh has them all).
 set -u
 cc=$1
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -21,7 +21,9 @@ trap 'cd /; kill $(jobs -p) 2>/dev/null; "$weft" lab down >/dev/null 2>&1; rm -r
 	sleep 0.15
 done) &
 flapping=$!
-for seed in 1 2; do
+# Then with a link that turns bits: memory is trusted, and what crosses that link is not.
+for seed in 1 2 3; do
+	[ $seed != 3 ] || "$weft" lab fault corrupt h2.p3 --percent 10 >/dev/null || exit 1
 	timeout 60 "$weft" lab run h2 -- "$weft" run -- "$dir/pattern" 25 >"$dir/server" 2>&1 &
 	server=$!
 	"$weft" lab run h2 -- bash -c '
@@ -33,6 +35,7 @@ for seed in 1 2; do
 	}
 	cat "$dir/server"
 done
+"$weft" lab fault undo all >/dev/null
 "$cc" -Wall -Wextra -Werror -O1 "$root/tests/live/windows.c" -o "$dir/windows" -libverbs || exit 1
 timeout 60 "$weft" lab run h1 -- "$weft" run -- "$dir/windows" || exit 1
 kill $flapping

@@ -280,7 +280,7 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 			fetch(shm, shm->held[i + AHEAD].slot);
 		const uint8_t *ip = weft_shm_packet(&shm->pool, desc->slot);
 		enum weft_drop drop =
-			WEFT_UNLIKELY(desc->flags & WEFT_SHM_FROM_WIRE)
+			WEFT_UNLIKELY(desc->flags & WEFT_SHM_DOUBTED)
 				? raw_get_doubted(
 					  shm->raw, desc->plane, ip, desc->bytes, &pkts[taken])
 				: raw_get(shm->raw, desc->plane, ip, desc->bytes, &pkts[taken]);

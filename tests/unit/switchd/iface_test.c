@@ -183,7 +183,7 @@ TEST(ifaces_deliver__comes_after_the_flow_table)
 	CHECK_EQ(receive_frame(b, frame), 115);
 	CHECK_EQ(program_receive(&bob, sw, d, 1), 1);
 	CHECK_EQ(d[0].bytes, 100);
-	CHECK_EQ(d[0].flags, WEFT_SHM_FROM_WIRE);
+	CHECK_EQ(d[0].flags, WEFT_SHM_DOUBTED);
 	program_done(&bob, d, 1);
 	CHECK_EQ(sw->drops[EDGE_NOBODY], 0);
 	program_close(&bob);

@@ -94,6 +94,8 @@ TEST(do_link__unplugs_and_plugs_in)
 	end();
 }
 
+static unsigned doubted; /* of those that arrived last */
+
 /* How many of n packets from alice arrive at bob by an EV. */
 static unsigned arrive(uint32_t ev, unsigned n)
 {
@@ -101,6 +103,7 @@ static unsigned arrive(uint32_t ev, unsigned n)
 	struct program alice, bob;
 	unsigned got = 0;
 
+	doubted = 0;
 	CHECK_EQ(program_open(&alice, sw, "alice", 0), 0);
 	CHECK_EQ(program_open(&bob, sw, "bob", 5000), 0);
 	for (unsigned sent = 0, i = 0; i < 8 * n; i++) {
@@ -112,6 +115,8 @@ static unsigned arrive(uint32_t ev, unsigned n)
 
 		program_done(&bob, d, k);
 		got += (unsigned)k;
+		for (size_t at = 0; at < k; at++)
+			doubted += d[at].flags == WEFT_SHM_DOUBTED;
 	}
 	program_close(&alice);
 	program_close(&bob);
@@ -131,12 +136,15 @@ TEST(do_loss__loses_a_share_one_way)
 	end();
 }
 
-/* What is spoilt arrives; that it is not whole is the receiver's to see. */
+/* What is spoilt arrives; that it is not whole is the receiver's to see, who is told to look. */
 TEST(do_spoil__lets_all_arrive_and_says_so)
 {
 	begin();
+	CHECK_EQ(arrive(weft_ev(0, 0), 50), 50);
+	CHECK_EQ(doubted, 0);
 	CHECK_OK("{\"op\":\"spoil\",\"link\":\"alice.p0\",\"way\":1,\"ppm\":1000000}");
 	CHECK_EQ(arrive(weft_ev(0, 0), 50), 50);
+	CHECK_EQ(doubted, 50);
 	CHECK_EQ(sw->told[find_link(sw, "alice.p0")].spoil_ppm[0], 1000000);
 	CHECK_EQ(sw->told[find_link(sw, "alice.p0")].spoil_ppm[1], 0);
 	end();

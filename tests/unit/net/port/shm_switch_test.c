@@ -234,7 +234,7 @@ TEST(rx__checks_what_came_by_a_wire_whatever_it_trusts)
 	open_switched(&s, &config);
 	for (uint32_t i = 0; i < 2; i++) {
 		uint8_t *ip = weft_shm_packet(&s.pool, i);
-		struct weft_shm_desc desc = { .slot = i, .flags = WEFT_SHM_FROM_WIRE };
+		struct weft_shm_desc desc = { .slot = i, .flags = WEFT_SHM_DOUBTED };
 
 		desc.bytes = (uint16_t)raw_put(s.raw, &out, ip);
 		ip[200] ^= (uint8_t)i;
