@@ -203,6 +203,8 @@ int rdma_ack_cm_event(struct rdma_cm_event *rdma)
 {
 	struct event *event = (struct event *)(void *)rdma;
 
+	if (!event)
+		return fail(EINVAL);
 	pthread_mutex_lock(&cm_lock);
 	event->counted->acknowledged++;
 	pthread_cond_broadcast(&cm_acked);

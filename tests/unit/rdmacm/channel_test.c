@@ -15,6 +15,12 @@ TEST(rdma_get_cm_event__does_not_block_where_told)
 	rdma_destroy_event_channel(channel);
 }
 
+TEST(rdma_ack_cm_event__refuses_none)
+{
+	CHECK_EQ(rdma_ack_cm_event(NULL), -1);
+	CHECK_EQ(errno, EINVAL);
+}
+
 TEST(rdma_migrate_id__takes_waiting_events_along)
 {
 	struct rdma_event_channel *first = rdma_create_event_channel();
