@@ -45,8 +45,12 @@ static int describe(struct id *id, const struct rdma_conn_param *param)
 int rdma_listen(struct rdma_cm_id *rdma, int backlog)
 {
 	struct id *id = id_of(rdma);
+	struct sockaddr_in any = { .sin_family = AF_INET };
 	int result = -1;
 
+	/* Who names no address takes connections at all of them, and asks for the port. */
+	if (id->state == IDLE && rdma_bind_addr(rdma, (struct sockaddr *)&any))
+		return -1;
 	pthread_mutex_lock(&cm_lock);
 	if (id->state != BOUND)
 		errno = EINVAL;

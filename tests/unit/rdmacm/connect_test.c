@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
 
+TEST(rdma_listen__binds_who_did_not)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK_EQ(rdma_listen(id, 1), 0);
+	CHECK(rdma_get_src_port(id));
+	CHECK_EQ(rdma_listen(id, 1), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 TEST(rdma_accept__brings_both_queue_pairs_together)
 {
 	struct pair p = ask(RDMA_PS_TCP, "hello", true);
