@@ -21,9 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORDS_MAX 1048576u /* 8 MiB */
+#define WORDS_MAX 8388608u /* 64 MiB */
 #define SAMPLES_MAX 60000u
 #define LOOKS 32u
+#define TRIAL 10u
 
 enum { QUIET, BROKEN, KINDS };
 
@@ -40,9 +41,11 @@ static struct load loads[] = {
 	{ .name = "all-reduce", .words = 1024 },
 	{ .name = "all-reduce", .words = 32768 },
 	{ .name = "all-reduce", .words = 1048576 },
+	{ .name = "all-reduce", .words = 8388608 },
 	{ .name = "all-to-all", .to_all = 1, .words = 1 },
 	{ .name = "all-to-all", .to_all = 1, .words = 1024 },
 	{ .name = "all-to-all", .to_all = 1, .words = 131072 },
+	{ .name = "all-to-all", .to_all = 1, .words = 1048576 },
 };
 #define LOADS (sizeof(loads) / sizeof(loads[0]))
 
@@ -125,10 +128,10 @@ static void size_up(struct load *load, double window_s, uint32_t rounds)
 	double began = MPI_Wtime();
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < 20; i++)
+	for (uint32_t i = 0; i < TRIAL; i++)
 		(void)once(load, i, step_of(load));
 	if (!rank) {
-		double fit = window_s * 20 / (MPI_Wtime() - began);
+		double fit = window_s * TRIAL / (MPI_Wtime() - began);
 		double most = SAMPLES_MAX / rounds;
 
 		n = (uint32_t)(fit < most ? fit : most);
