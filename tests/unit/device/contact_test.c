@@ -52,6 +52,27 @@ TEST(contact_take__has_a_limit)
 	side_close(s);
 }
 
+/* He is asked again each second, but nobody waits for him twice. */
+TEST(contact_is_awaited__until_he_has_been_asked_in_vain)
+{
+	struct side *s = side_open();
+	uint32_t own = s->dev->number << SLOT_BITS;
+	uint8_t gid[16] = { 0xfd, 1 };
+
+	pthread_mutex_lock(&s->dev->lock);
+	struct contact *contact = contact_take(s->dev, own, gid, 17);
+	REQUIRE(contact);
+	CHECK(contact_is_awaited(contact));
+	contact->tries = CONTACT_TRIES;
+	CHECK(!contact_is_awaited(contact));
+	contact->ask_at_ns = 0; /* long ago */
+	CHECK(contact_take(s->dev, own, gid, 17) == contact);
+	CHECK_EQ(contact->tries, 1);
+	CHECK(!contact_is_awaited(contact));
+	pthread_mutex_unlock(&s->dev->lock);
+	side_close(s);
+}
+
 TEST(weft_dev_ah_close__lets_its_domain_go)
 {
 	struct side *s = side_open();
