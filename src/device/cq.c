@@ -270,7 +270,6 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn)
 static void tell(struct weft_dev *dev, const struct weft_dev_wc *wc)
 {
 	struct weft_dev_qp *qp = dev->qps[wc->qpn & (SLOTS - 1)];
-
 	bool is_send = wc->op != WEFT_DEV_DONE_RECV && wc->op != WEFT_DEV_DONE_RECV_IMM;
 
 	if (is_send && qp && qp->number == wc->qpn && qp->untold)
