@@ -74,7 +74,8 @@ int weft_dev_close(struct weft_dev *dev);
 
 struct weft_dev_attr { /* limits are what is granted, not more */
 	char name[32], host[32], version[16];
-	uint64_t guid, rate_bps;        /* rate: all planes together */
+	uint64_t guid, rate_bps;        /* rate: all planes together, as far as the machine can */
+	uint64_t line_bps;              /* of the links alone: what ports are called */
 	uint32_t planes, mtu_bytes;     /* payload of one packet */
 	uint32_t max_qp, max_qp_wr, max_sge, max_inline_bytes;
 	uint32_t max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah;

@@ -64,6 +64,9 @@ struct weft_live_config {
  * of jobs (MPICH's, Slurm's) take WEFT_HOST along to other hosts; else WEFT_HOST.  NULL: not set.
  */
 const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES]);
+/* A link without a limit (WEFT_RATE=18446744073709551615) is emulated as one of this speed: faster
+ * than a machine can be.  What the machine can be is all that congestion control is told. */
+#define WEFT_LIVE_FREE_BPS UINT64_C(400000000000)
 void weft_live_defaults(struct weft_live_config *config);
 int weft_live_open(struct weft_live **live, const struct weft_live_config *config, char *error,
 	size_t error_bytes);
@@ -73,6 +76,7 @@ struct weft_port *weft_live_port(struct weft_live *live);
 struct weft_pump *weft_live_pump(struct weft_live *live);
 const struct weft_config *weft_live_engine(const struct weft_live *live);
 const char *weft_live_host(const struct weft_live *live);
+uint64_t weft_live_line_bps(const struct weft_live *live); /* of all planes' links together */
 uint32_t weft_live_random(struct weft_live *live); /* for keys: from the operating system */
 
 struct weft_session {

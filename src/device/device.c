@@ -228,6 +228,7 @@ void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr)
 	*attr = (struct weft_dev_attr){ .version = "0.1.0",
 		.guid = dev->name.guid,
 		.rate_bps = dev->end.rate_bps,
+		.line_bps = weft_live_line_bps(dev->live),
 		.planes = dev->end.planes,
 		.mtu_bytes = dev->end.mtu_bytes,
 		.max_qp = QPS_MAX,

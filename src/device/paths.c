@@ -318,7 +318,7 @@ int weft_dev_plane_query(struct weft_dev *dev, uint32_t plane, struct weft_dev_p
 
 	*info = (struct weft_dev_plane){ .link = links >> plane & 1,
 		.admin = !(dev->planes_shut >> plane & 1),
-		.rate_bps = dev->end.rate_bps / dev->end.planes };
+		.rate_bps = weft_live_line_bps(dev->live) / dev->end.planes };
 	memcpy(info->addr, dev->end.addr[plane], 16);
 	pthread_mutex_unlock(&dev->lock);
 	return 0;

@@ -33,7 +33,7 @@
 
 #define IFINDEX 100
 #define END_WAIT_MS 500
-#define LINE_BPS_MAX UINT64_C(400000000000) /* "none": faster than this machine can be */
+#define LINE_BPS_MAX UINT64_C(400000000000) /* "none": as programs are told (WEFT_LIVE_FREE_BPS) */
 #define IFNAMES "h%u.p%u"
 
 static volatile int stopped;

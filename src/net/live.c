@@ -32,7 +32,7 @@
 #define TIMEOUT_NS_MIN UINT64_C(8000000) /* a machine may well not run the peer for this long */
 #define SNDBUF_NS 2000000                /* how long a packet may wait in its plane's socket */
 #define SNDBUF_PKTS_MIN 8u
-#define MACHINE_BPS UINT64_C(10000000000) /* what links without a limit carry together */
+#define MACHINE_BPS UINT64_C(20000000000) /* what links without a limit carry together */
 #define SKB_BYTES 4608u /* half of what the kernel charges for a 4 KiB packet: it doubles */
 
 static uint64_t random_bits(void)
@@ -75,7 +75,9 @@ static void take_rate(struct weft_live *live)
 
 	if (text && *text)
 		bps = strtoull(text, NULL, 10);
-	if (bps == UINT64_MAX)
+	bool is_free = bps == UINT64_MAX;
+
+	if (is_free)
 		bps = MACHINE_BPS / live->shape->planes;
 	bps = WEFT_MIN(WEFT_MAX(bps, UINT64_C(1000000)), UINT64_C(1000000000000));
 	live->rtt_ns = live->shape->base_rtt_ns;
@@ -83,6 +85,7 @@ static void take_rate(struct weft_live *live)
 		live->rtt_ns += (uint32_t)(4 * (pkt_bits * 1000000000 / bps -
 						       pkt_bits * 1000000000 / file_bps));
 	live->rate_bps = bps * live->shape->planes;
+	live->line_bps = (is_free ? WEFT_LIVE_FREE_BPS : bps) * live->shape->planes;
 	uint64_t pkts = bps * SNDBUF_NS / 1000000000 / pkt_bits;
 
 	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
@@ -158,7 +161,7 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	snprintf(live->host_name, sizeof(live->host_name), "plain");
 	live->udp.mtu_bytes = PLAIN_MTU_BYTES;
 	live->rtt_ns = PLAIN_RTT_NS;
-	live->rate_bps = PLAIN_RATE_BPS;
+	live->rate_bps = live->line_bps = PLAIN_RATE_BPS;
 	return rc;
 }
 
@@ -247,7 +250,7 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		rc = -1;
 	}
 	if (config->rate_bps)
-		live->rate_bps = config->rate_bps;
+		live->rate_bps = live->line_bps = config->rate_bps;
 	if (config->mtu_bytes)
 		live->udp.mtu_bytes = config->mtu_bytes;
 	live->cc = config->cc ? weft_cc_find(config->cc) : &weft_cc_nscc;

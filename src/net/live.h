@@ -38,7 +38,8 @@ struct weft_live {
 	struct weft_pump *pump;
 	void *block;
 	size_t block_bytes;
-	uint64_t rate_bps;
+	uint64_t rate_bps; /* what arrives at best: all planes, and what this machine can do */
+	uint64_t line_bps; /* of all planes' links together, as ports tell */
 	uint32_t host, rtt_ns, n_src_ports;
 	uint32_t queue_pkts; /* that may wait in a plane's socket or ring */
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];

@@ -103,6 +103,11 @@ void weft_live_peer_close(struct weft_live *live, uint32_t peer)
 	live_peer_give(live, peer);
 }
 
+uint64_t weft_live_line_bps(const struct weft_live *live)
+{
+	return live->line_bps;
+}
+
 const struct weft_topo *weft_live_topo(const struct weft_live *live)
 {
 	return live->topo;

@@ -135,7 +135,7 @@ int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr 
 
 	if (port != PORT)
 		return EINVAL;
-	attr_speed(context->attr.rate_bps, &own.active_width, &own.active_speed);
+	attr_speed(context->attr.line_bps, &own.active_width, &own.active_speed);
 	memset(out, 0, bytes);
 	memcpy(out, &own, WEFT_MIN(bytes, sizeof(own)));
 	return 0;

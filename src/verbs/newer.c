@@ -102,7 +102,7 @@ int ibv_query_port_speed(struct ibv_context *ibv, uint32_t port, uint64_t *speed
 {
 	if (port != 1)
 		return EINVAL;
-	*speed = context_of(ibv)->attr.rate_bps / SPEED_UNIT_BPS;
+	*speed = context_of(ibv)->attr.line_bps / SPEED_UNIT_BPS;
 	return 0;
 }
 

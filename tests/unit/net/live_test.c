@@ -56,6 +56,26 @@ TEST(weft_live_open__on_plain_addresses)
 	weft_live_close(live);
 }
 
+static void check_rates(const struct weft_live_config *config)
+{
+	struct weft_live *live = NULL;
+
+	/* A lab with slower links than its file: 4252 bytes take 340.16 us, not 34.016. */
+	setenv("WEFT_RATE", "100000000", 1);
+	REQUIRE(!weft_live_open(&live, config, error, sizeof(error)));
+	CHECK_EQ(live->rate_bps, 200000000);
+	CHECK_EQ(weft_live_line_bps(live), 200000000);
+	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 1250000 + UINT32_C(4) * (340160 - 34016));
+	weft_live_close(live);
+	/* Without a limit: as fast as they are emulated, which is more than machines can. */
+	setenv("WEFT_RATE", "18446744073709551615", 1);
+	REQUIRE(!weft_live_open(&live, config, error, sizeof(error)));
+	CHECK_EQ(weft_live_line_bps(live), 2 * WEFT_LIVE_FREE_BPS);
+	CHECK(live->rate_bps < WEFT_LIVE_FREE_BPS);
+	weft_live_close(live);
+	unsetenv("WEFT_RATE");
+}
+
 TEST(weft_live_open__takes_everything_from_the_fabric_file)
 {
 	struct weft_live_config config;
@@ -109,13 +129,7 @@ TEST(weft_live_open__takes_everything_from_the_fabric_file)
 	if (live_peer_take(live, &offer, &peer, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
 	weft_live_close(live);
-	/* A lab with slower links than its file: 4252 bytes take 340.16 us, not 34.016. */
-	setenv("WEFT_RATE", "100000000", 1);
-	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
-	CHECK_EQ(live->rate_bps, 200000000);
-	CHECK_EQ(weft_live_engine(live)->base_rtt_ns, 1250000 + UINT32_C(4) * (340160 - 34016));
-	weft_live_close(live);
-	unsetenv("WEFT_RATE");
+	check_rates(&config);
 	setenv("WEFT_SWITCH", "/nowhere", 1);
 	setenv("WEFT_VIA", "udp", 1);
 	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));

@@ -470,7 +470,8 @@ static inline struct ibv_context *open_context(void)
 	memset(&fake, 0, sizeof(fake));
 	fake.attr = (struct weft_dev_attr){ .guid = 0x1122334455667788,
 		.version = "0.1.0",
-		.rate_bps = UINT64_C(100000000000),
+		.rate_bps = UINT64_C(20000000000),
+		.line_bps = UINT64_C(100000000000),
 		.planes = 2,
 		.mtu_bytes = 4096,
 		.max_qp = 64,
