@@ -54,6 +54,10 @@ struct weft_port {
 	const struct weft_port_ops *ops;
 	uint32_t planes; /* bits 0 .. planes - 1 of every mask below */
 	bool has_bell;   /* sleep()'s fd becomes readable only once it was asked to, not by rx's */
+	/* A switch that must be woken is not, as long as no more than this waits for it.
+	 * unwoken: what does; a tx of 0 packets with hush_bytes 0 then wakes it. */
+	uint64_t hush_bytes, unwoken_bytes;
+	bool is_bulk; /* as its user says: what is sent now need not be quick, see WEFT_SHM_BULK */
 	struct weft_port_stats stats;
 };
 
@@ -252,6 +256,9 @@ void weft_pump_close(struct weft_pump *pump); /* NULL is fine */
  * for up to max_wait_ns (0: polls, for the lowest latency).  Returns the packets moved.
  */
 size_t weft_pump_step(struct weft_pump *pump, uint64_t max_wait_ns);
+/* From now on, turns leave acknowledgements that are not older than this unsent where there is
+ * nothing else to send, see weft_acks_since(); 0, as in the beginning: they do not. */
+void weft_pump_hold(struct weft_pump *pump, uint64_t hold_ns);
 uint64_t weft_pump_now(const struct weft_pump *pump); /* "now" of the last step */
 const struct weft_pump_stats *weft_pump_stats(const struct weft_pump *pump);
 

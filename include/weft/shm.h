@@ -46,6 +46,8 @@ extern "C" {
 /* In flags, of a packet that may not be as a program wrote it: it came in by an interface of the
  * switch, or a link there turns bits.  Whoever trusts memory must not trust what was before it. */
 #define WEFT_SHM_DOUBTED 1u
+/* Of a host's packet: much more is under way, and nobody waits for this one in particular. */
+#define WEFT_SHM_BULK 2u
 
 struct weft_shm_desc {
 	uint64_t at_ns;

@@ -295,11 +295,13 @@ int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 	if (WEFT_UNLIKELY(device_is_dead(dev)))
 		return -1;
 	pthread_mutex_lock(&dev->lock);
+	quiet_poll(dev);
 	n = take(cq, wc, max);
 	if (!n) {
 		(void)run_once(dev);
 		n = take(cq, wc, max);
 	}
+	quiet_polled(dev);
 	if (n) {
 		watch_leave(dev, false);
 	} else if (WEFT_UNLIKELY(watch_come(dev, weft_pump_now(dev->pump)))) {

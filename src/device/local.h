@@ -119,6 +119,15 @@ struct paths { /* a choice of EVs */
 	uint32_t n, active, active_min, users;
 };
 
+struct quiet {                  /* see quiet.c */
+	uint64_t acks_since_ns; /* those that were seen last, and whether they are held */
+	uint32_t acks_vain, acks_skips;
+	bool acks_held;
+	uint64_t bulk_ns;   /* when it was looked whether this is a stream */
+	int64_t credit_ns;  /* by which posts may be late */
+	uint64_t posted_ns; /* the last post; 0: it has polled since */
+};
+
 struct weft_dev {
 	pthread_mutex_t lock;
 	struct weft_live *live;
@@ -138,6 +147,7 @@ struct weft_dev {
 	int bell_fd, waits_at;      /* of the port; that which the thread listens to */
 	uint32_t waiting, vain;     /* pollers that pause; polls in vain since */
 	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
+	struct quiet quiet;
 	uint64_t stand_ns;          /* how long the thread stands back */
 	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
 	struct weft_dev_qp *owing;  /* to which was sent last; NULL: none, or it is gone */
@@ -314,6 +324,13 @@ void run_stop(struct weft_dev *dev); /* without the lock */
 
 /* ---- watch.c: who looks at the port ---- */
 
+/* quiet.c: around a poller's turn, and around those of a post */
+void quiet_poll(struct weft_dev *dev);
+void quiet_polled(struct weft_dev *dev);
+void quiet_post(struct weft_dev *dev);
+void quiet_posted(struct weft_dev *dev);
+void quiet_wake(struct weft_dev *dev); /* the switch, for what it has not been woken for */
+
 int watch_open(struct weft_dev *dev); /* an errno value */
 /* A poll found something, or (for_long) will not come again soon: the thread's turn. */
 void watch_leave(struct weft_dev *dev, bool for_long);
@@ -327,6 +344,8 @@ void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep 
 void watch_enter(struct weft_dev *dev, bool is_urgent);
 void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
 /* Nobody does.  Until when the thread may sleep: pollers come back. */
+bool watch_owes_much(const struct weft_dev *dev);  /* a stream: its single packets may be late */
+bool watch_looks_soon(const struct weft_dev *dev); /* the thread: within STAND_NS_MAX */
 uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 
 /* ---- event.c ---- */

@@ -226,6 +226,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		rc = ENOMEM;
 	else
 		rc = take_send(qp, send);
+	quiet_post(dev);
 	if (!rc && qp->attr.state == WEFT_DEV_ERR)
 		done_flush(qp);
 	else if (!rc)
@@ -236,6 +237,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 			(void)run_once(dev);
 		run_wake(dev);
 	}
+	quiet_posted(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return rc;
 }

@@ -188,6 +188,8 @@ static bool turn(struct weft_dev *dev)
 		dev->planes_ns = now + PLANES_EVERY_NS;
 		look_at_planes(dev);
 	}
+	if (!dev->port->hush_bytes)
+		quiet_wake(dev);
 	if (now >= dev->reap_ns && dev->n_zombies) {
 		dev->reap_ns = now + REAP_EVERY_NS;
 		(void)zombie_reap(dev, now, false);

@@ -68,7 +68,7 @@ static void arm(struct weft_dev *dev)
  * most likely post or poll at once, and its answer leaves with that: one wake-up of the switch for
  * two.  The thread answers for those that do not, where it will look in time.
  */
-static bool looks_soon(const struct weft_dev *dev)
+bool watch_looks_soon(const struct weft_dev *dev)
 {
 	return dev->has_thread &&
 	       (dev->asleep ? dev->wake_at_ns <= weft_pump_now(dev->pump) + STAND_NS_MAX
@@ -77,8 +77,10 @@ static bool looks_soon(const struct weft_dev *dev)
 
 void watch_leave(struct weft_dev *dev, bool for_long)
 {
+	if (for_long)
+		quiet_wake(dev);
 	dev->vain = 0;
-	if (weft_wants_output(dev->ep) && (for_long || !looks_soon(dev)))
+	if (weft_wants_output(dev->ep) && (for_long || !watch_looks_soon(dev)))
 		(void)run_once(dev);
 	if (!dev->port->has_bell && !for_long)
 		return;
@@ -117,7 +119,7 @@ static void notice_gap(struct weft_dev *dev, uint64_t now)
 
 /* Silent sends are taken off late: whether much is under way, the queue that got the last of them
  * knows. */
-static bool owes_much(const struct weft_dev *dev)
+bool watch_owes_much(const struct weft_dev *dev)
 {
 	const struct weft_dev_qp *qp = dev->owing;
 	struct weft_qp_info info = { 0 };
@@ -153,7 +155,7 @@ bool watch_come(struct weft_dev *dev, uint64_t now)
 	if (!dev->vain++)
 		dev->vain_since_ns = now;
 	if (now - dev->vain_since_ns > PAUSE_AFTER_NS && dev->has_thread &&
-		(now < dev->patient_until_ns || owes_much(dev)))
+		(now < dev->patient_until_ns || watch_owes_much(dev)))
 		return true;
 	dev->polled_ns = now;
 	if (dev->armed && gap < TIGHT_NS)

@@ -27,7 +27,7 @@
  */
 #include "local.h"
 
-enum { MORE_SACKS = 3 };
+enum { MORE_SACKS = 3, ACKS_FEW = 4 };
 
 struct answer *answer_add(struct weft_endpoint *ep)
 {
@@ -168,6 +168,29 @@ static void add_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port, bool aga
 void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port)
 {
 	add_ack(qp, syndrome, port, false);
+}
+
+/* Marks, repeats and probes are not: their senders act upon the answer. */
+static bool is_plain(const struct answer *answer)
+{
+	if (answer->again || answer->more)
+		return false;
+	return answer->kind == ANSWER_ACK ? answer->reason == WEFT_AETH_ACK :
+					    answer->kind == ANSWER_SACK && !answer->is_probe &&
+						    !answer->flags && answer->m == WEFT_M_NONE;
+}
+
+uint64_t weft_acks_since(const struct weft_endpoint *ep)
+{
+	uint32_t n = ep->answer_tail - ep->answer_head;
+
+	if (!n || n > ACKS_FEW || ep->ready_head != ep->ready_tail || ep->settle_n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_plain(&ep->answers[(ep->answer_head + i) & ep->answer_mask]))
+			return 0;
+	}
+	return ep->answers[ep->answer_head & ep->answer_mask].at_ns;
 }
 
 /* ---- building ---- */

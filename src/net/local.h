@@ -130,4 +130,14 @@ int line_send(int fd, const char *text, uint64_t deadline_ns);
 /* Reads up to the newline, which is cut; -1: closed, too long, too late (errno ETIMEDOUT). */
 int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns);
 
+/* Of weft_port: whether so much more may wait with the rest for who must be woken. */
+static inline bool port_hushes(struct weft_port *port, uint64_t bytes)
+{
+	port->unwoken_bytes += bytes;
+	if (port->unwoken_bytes <= port->hush_bytes)
+		return true;
+	port->unwoken_bytes = 0;
+	return false;
+}
+
 #endif /* NET_LOCAL_H */

@@ -43,6 +43,7 @@ struct weft_pump {
 	struct weft_pump_config config;
 	struct weft_pump_stats stats;
 	uint64_t now, expected_ns; /* when this turn began; when the next should, at the latest */
+	uint64_t hold_ns;
 	uint64_t gather_ns;        /* how long to sleep by time; 0: no bulk moves */
 	uint64_t bulk_since_ns, bulk_before; /* begin of this millisecond; moved until then */
 	bool owes;                          /* received, and not yet let the engine answer */
@@ -149,7 +150,8 @@ static size_t send_bursts(struct weft_pump *p)
 	return sent;
 }
 
-static void note_bulk(struct weft_pump *p)
+/* waits: it is ours to say, else that of who calls us again and again. */
+static void note_bulk(struct weft_pump *p, bool waits)
 {
 	const struct weft_counters *count = weft_stats(p->config.ep);
 	uint64_t moved = count->tx_data_bytes + count->rx_data_bytes;
@@ -165,6 +167,8 @@ static void note_bulk(struct weft_pump *p)
 	p->gather_ns = bytes_per_ms < BULK_BYTES_PER_MS   ? 0
 		       : bytes_per_ms < FAST_BYTES_PER_MS ? GATHER_NS
 							  : GATHER_FAST_NS;
+	if (waits)
+		p->config.port->is_bulk = p->gather_ns != 0;
 	p->bulk_since_ns = p->now;
 	p->bulk_before = moved;
 }
@@ -184,6 +188,18 @@ static void wait_for(struct weft_pump *p, uint64_t wait_ns)
 	p->config.port->ops->wait(p->config.port, wait_ns);
 }
 
+void weft_pump_hold(struct weft_pump *pump, uint64_t hold_ns)
+{
+	pump->hold_ns = hold_ns;
+}
+
+static bool holds_acks(const struct weft_pump *p)
+{
+	uint64_t since = weft_acks_since(p->config.ep);
+
+	return since && p->now - since < p->hold_ns && weft_next_timeout(p->config.ep) > p->now;
+}
+
 size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 {
 	uint64_t now = p->config.clock(p->config.clock_arg);
@@ -200,12 +216,14 @@ size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)
 		moved += burst;
 	}
 	p->expected_ns = now;
-	note_bulk(p);
+	note_bulk(p, max_wait_ns != 0);
 	if (moved && !p->owes) {
 		p->owes = true; /* the application's answer may leave together with ours */
 		p->gathered = false;
 		return moved;
 	}
+	if (p->hold_ns && holds_acks(p))
+		return moved;
 	p->owes = false;
 	moved += send_bursts(p);
 	if (moved)

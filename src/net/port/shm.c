@@ -10,9 +10,8 @@
  * A near end (the drawing in shm.h) takes packets from one ring and sends into one per plane; a
  * far end does it crosswise.  `rings` below says which is which, and nothing else knows.
  *
- * Nobody polls for us: a pump that wants the lowest latency does not wait (max_wait_ns 0); one that
- * waits sleeps in the kernel, and the other end's bell wakes it.  A hang-up rings, too; a pump that
- * never waits looks for it now and then.
+ * A pump that wants the lowest latency does not wait (max_wait_ns 0); one that waits sleeps in the
+ * kernel until the other end's bell wakes it.  A hang-up rings, too; who never waits looks for it.
  *
  * The other end may die at any time.  Its memory stays mapped until the next rx, because packets
  * that were handed out lie in it; from the hang-up on nothing goes in or out and all planes are
@@ -40,8 +39,7 @@
 #define CREDIT_LOW (WEFT_NET_BURST / 4) /* fewer: ask the ring how much has been taken */
 
 struct rings { /* which is which at our end */
-	uint32_t rx, n_rx;
-	uint32_t tx; /* of plane 0 */
+	uint32_t rx, n_rx, tx; /* tx: of plane 0 */
 	bool tx_per_plane;
 	uint32_t read;    /* slots that we have read go back by this one */
 	uint32_t written; /* slots that we may send with come by this one */
@@ -58,7 +56,8 @@ struct shm {
 	int listener;               /* far end; -1 */
 	bool direct;                /* no switch is between */
 	bool gone;                  /* he hung up; said so to nobody but carrier() yet */
-	uint32_t look_age, rx_turn;
+	uint8_t tx_flags;           /* of what is sent now */
+	uint32_t look_age, rx_turn, n_held;
 	uint32_t carrier_told; /* by the last carrier(): a wait ends where it has changed */
 	uint32_t blocked;      /* planes that the last room() found full */
 	bool starved;          /* it found no slot */
@@ -67,7 +66,6 @@ struct shm {
 	uint32_t *free; /* slots that we may send with, a stack */
 	uint32_t n_free;
 	uint32_t credit[WEFT_SHM_PLANES_MAX]; /* packets that surely fit into this plane's ring */
-	uint32_t n_held;
 	struct weft_shm_desc held[RX_BATCH]; /* handed out by the last rx */
 };
 
@@ -299,7 +297,7 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 
 static void send_one(struct shm *shm, const struct weft_pkt *pkt, uint64_t now)
 {
-	struct weft_shm_desc desc = { .at_ns = now, .plane = pkt->port };
+	struct weft_shm_desc desc = { .at_ns = now, .plane = pkt->port, .flags = shm->tx_flags };
 
 	if (WEFT_UNLIKELY(!shm->n_free || !shm->credit[pkt->port])) {
 		shm->port.stats.tx_refused++;
@@ -333,12 +331,14 @@ static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 		return;
 	}
 	/* A switch wants to know when; a host does not ask. */
-	uint64_t now = shm->direct ? 0 : weft_clock_now(NULL);
+	uint64_t now = shm->direct ? 0 : weft_clock_now(NULL), before = port->stats.tx_bytes;
 
+	shm->tx_flags = port->is_bulk ? WEFT_SHM_BULK : 0;
 	for (size_t i = 0; i < n; i++)
 		send_one(shm, &pkts[i], now);
 	port->stats.tx_calls++;
-	weft_shm_bell(shm->link);
+	if (!port_hushes(port, port->stats.tx_bytes - before))
+		weft_shm_bell(shm->link);
 }
 
 /* How many packets this plane surely takes.  The ring is asked only when that runs low, because

@@ -304,3 +304,35 @@ TEST(ack_out_send__waits_for_the_line_of_the_plane_that_probed)
 	CHECK(answer.port != asked);
 	world_close(&w);
 }
+
+/* What its sender acts upon is not kept back; nor is anything where there is more to say. */
+TEST(weft_acks_since__knows_what_may_wait)
+{
+	static const struct {
+		uint8_t flags, mark;
+		bool waits;
+	} rows[] = {
+		{ 0, 0, false },
+		{ WEFT_BTH_ACK_REQ, 0, true },
+		{ WEFT_BTH_ACK_REQ, WEFT_MARK_CE, false },
+		{ WEFT_BTH_ACK_REQ | WEFT_BTH_RTX, 0, false },
+	};
+
+	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct world w = { 0 };
+		struct weft_pkt pkt;
+
+		hand_open(&w, 16, 16);
+		CHECK_EQ(weft_acks_since(w.end[1]), 0);
+		data_in(&w, 0, rows[i].flags, rows[i].mark);
+		uint64_t came = w.now;
+
+		w.now += 5000;
+		data_in(&w, 1, rows[i].flags, 0); /* in the same answer */
+		CHECK_EQ(weft_acks_since(w.end[1]), rows[i].waits ? came : 0);
+		while (hand_out(&w, 1, &pkt, 1))
+			;
+		CHECK_EQ(weft_acks_since(w.end[1]), 0);
+		world_close(&w);
+	}
+}

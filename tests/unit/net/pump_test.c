@@ -391,3 +391,28 @@ TEST(weft_pump_step__hands_scattered_receives_to_the_hook)
 	CHECK_MEM(two.half[1], pair.end[0].memory + 5000, 5000);
 	pair_close(&pair);
 }
+
+static uint64_t time_of_write(uint64_t hold_ns)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+
+	pair_open(&pair, &config, MIB);
+	weft_pump_hold(pair.end[1].pump, hold_ns);
+	pair_write(&pair, 0, 0, 0, 1, false);
+	uint64_t ns = pair_run(&pair, 1, 10 * MS);
+
+	CHECK_EQ(pair.end[0].writes_done, 1);
+	CHECK_EQ(weft_stats(pair.end[0].ep)->tx_rtx_pkts, 0);
+	pair_close(&pair);
+	return ns;
+}
+
+/* Until a turn comes that is later: these are for whoever calls again and again. */
+TEST(weft_pump_hold__keeps_acknowledgements_back)
+{
+	uint64_t at_once = time_of_write(0), later = time_of_write(4 * US);
+
+	CHECK(at_once < 20 * US);
+	CHECK(later >= at_once + 3 * US);
+}

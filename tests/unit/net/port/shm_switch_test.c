@@ -139,8 +139,14 @@ TEST(room__keeps_a_planes_queue_short)
 	uint64_t now = weft_clock_now(NULL);
 
 	CHECK(descs[0].at_ns <= now && descs[0].at_ns + SECOND > now);
+	CHECK_EQ(descs[0].flags, 0);
 	CHECK_EQ(s.port->ops->room(s.port, &max), 3);
 	CHECK_EQ(max, 3);
+	s.port->is_bulk = true;
+	s.port->ops->tx(s.port, out, 1);
+	CHECK_EQ(weft_shm_take(s.link, WEFT_SHM_TX, descs, 48), 6);
+	CHECK_EQ(descs[4].flags, 0);
+	CHECK_EQ(descs[5].flags, WEFT_SHM_BULK);
 	close_switched(&s);
 }
 

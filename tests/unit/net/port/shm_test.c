@@ -242,6 +242,36 @@ TEST(go_to_sleep__keeps_the_bell_for_who_sleeps)
 	close_pair(&p);
 }
 
+/* Few packets wake nobody where their sender says so; he tells when, or there are too many. */
+TEST(tx__leaves_asleep_who_need_not_look_yet)
+{
+	struct pair p;
+	struct weft_pkt in[4];
+
+	open_pair(&p);
+	struct pollfd bell = { .fd = p.port[0]->ops->sleep(p.port[0], true), .events = POLLIN };
+
+	p.port[1]->hush_bytes = 2 * MTU + 500;
+	CHECK_EQ(send_some(p.port[1], 9, 0, 1), 1);
+	CHECK_EQ(send_some(p.port[1], 9, 1, 2), 2);
+	CHECK_EQ(poll(&bell, 1, 0), 0);
+	CHECK(p.port[1]->unwoken_bytes > 2 * MTU);
+	CHECK_EQ(send_some(p.port[1], 9, 2, 3), 3);
+	CHECK_EQ(poll(&bell, 1, 0), 1);
+	CHECK_EQ(p.port[1]->unwoken_bytes, 0);
+	(void)p.port[0]->ops->sleep(p.port[0], false);
+	CHECK_EQ(p.port[0]->ops->rx(p.port[0], in, 4), 3);
+	bell.fd = p.port[0]->ops->sleep(p.port[0], true);
+	CHECK_EQ(send_some(p.port[1], 9, 3, 4), 4);
+	CHECK_EQ(poll(&bell, 1, 0), 0);
+	p.port[1]->hush_bytes = 0;
+	p.port[1]->ops->tx(p.port[1], NULL, 0);
+	CHECK_EQ(poll(&bell, 1, 0), 1);
+	CHECK_EQ(p.port[1]->unwoken_bytes, 0);
+	(void)p.port[0]->ops->sleep(p.port[0], false);
+	close_pair(&p);
+}
+
 /* Turns until the port's planes are `up`, or five seconds have passed. */
 static bool await_carrier(struct weft_port *port, struct weft_port *other, uint32_t up)
 {

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pair.h"
+
+#define US UINT64_C(1000)
+
+static unsigned woken;
+
+static void fake_tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+{
+	(void)pkts;
+	CHECK_EQ(n, 0);
+	CHECK_EQ(port->hush_bytes, 0);
+	port->unwoken_bytes = 0;
+	woken++;
+}
+
+static const struct weft_port_ops fake_ops = { .name = "fake", .tx = fake_tx };
+static struct weft_port fake_port = { .ops = &fake_ops }, *real_port;
+
+/* Nobody but the test does anything on it; its thread would look in time. */
+static struct weft_dev *idle_device(void)
+{
+	struct weft_dev *dev = pair_device();
+
+	real_port = dev->port;
+	fake_port.unwoken_bytes = 0;
+	dev->port = &fake_port;
+	dev->has_thread = dev->stands = true;
+	woken = 0;
+	pthread_mutex_lock(&dev->lock);
+	return dev;
+}
+
+static void idle_close(struct weft_dev *dev)
+{
+	dev->has_thread = dev->stands = false;
+	dev->port = real_port;
+	pthread_mutex_unlock(&dev->lock);
+	CHECK_EQ(weft_dev_close(dev), 0);
+}
+
+/* What a post may leave unwoken. */
+static uint64_t post(struct weft_dev *dev)
+{
+	uint64_t bytes;
+
+	quiet_post(dev);
+	bytes = dev->port->hush_bytes;
+	quiet_posted(dev);
+	CHECK_EQ(dev->port->hush_bytes, 0);
+	return bytes;
+}
+
+static void poll_after(struct weft_dev *dev, uint64_t ns)
+{
+	dev->quiet.posted_ns = weft_clock_now(NULL) - ns;
+	quiet_poll(dev);
+	quiet_polled(dev);
+}
+
+/* Who polls right after he posts has the switch woken then. */
+TEST(quiet_post__wakes_nobody_where_a_poll_will)
+{
+	struct weft_dev *dev = idle_device();
+
+	for (unsigned i = 0; i < 15; i++) {
+		CHECK_EQ(post(dev), 0);
+		dev->quiet.posted_ns = UINT64_MAX / 4; /* just now, however slow this machine is */
+		quiet_poll(dev);
+		quiet_polled(dev);
+	}
+	CHECK_EQ(woken, 0); /* for nothing */
+	dev->quiet.credit_ns = 100000;
+	CHECK(post(dev) > 0);
+	dev->port->unwoken_bytes = 300;
+	quiet_poll(dev);
+	CHECK(dev->port->hush_bytes >= 300); /* what it sends goes with the rest */
+	quiet_polled(dev);
+	CHECK_EQ(woken, 1);
+	dev->stands = false; /* the thread would not see it */
+	dev->quiet.credit_ns = 100000;
+	CHECK_EQ(post(dev), 0);
+	dev->stands = true;
+	idle_close(dev);
+}
+
+/* On average no post is later than a microsecond, whatever the program does. */
+TEST(quiet_post__is_late_no_more_often_than_it_has_earned)
+{
+	struct weft_dev *dev = idle_device();
+	int64_t before;
+
+	dev->quiet.credit_ns = 100000;
+	(void)post(dev);
+	before = dev->quiet.credit_ns;
+	poll_after(dev, 50 * US);
+	CHECK(dev->quiet.credit_ns <= before - 50000);
+	(void)post(dev);
+	before = dev->quiet.credit_ns;
+	poll_after(dev, 5000 * US); /* the thread has looked long before */
+	CHECK(dev->quiet.credit_ns == before - 400000);
+	CHECK_EQ(post(dev), 0);
+	for (unsigned i = 0; i < 100; i++)
+		poll_after(dev, 400 * US);
+	CHECK_EQ(dev->quiet.credit_ns, -4000000); /* forgiven within 4,000 posts */
+	idle_close(dev);
+}
+
+/* Two posts in a row count as well: the first was late by as much. */
+TEST(quiet_post__counts_what_came_between_posts)
+{
+	struct weft_dev *dev = idle_device();
+
+	dev->quiet.credit_ns = 90000;
+	(void)post(dev);
+	dev->quiet.posted_ns = weft_clock_now(NULL) - 60 * US;
+	(void)post(dev);
+	CHECK(dev->quiet.credit_ns <= 30000);
+	idle_close(dev);
+}
+
+/* Sends from one side, so that the other has an acknowledgement to give, which the test finds. */
+static void owe_an_ack(struct side *s[2], uint32_t id)
+{
+	struct weft_dev *dev = s[1]->dev;
+
+	CHECK_EQ(side_recv(s[1], id, 0, 64), 0);
+	pthread_mutex_lock(&dev->lock);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
+	for (unsigned k = 0; k < 100000 && !weft_acks_since(dev->ep); k++)
+		(void)run_once(dev);
+	CHECK(weft_acks_since(dev->ep) != 0);
+}
+
+static void take_both(struct side *s[2])
+{
+	pthread_mutex_unlock(&s[1]->dev->lock);
+	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+}
+
+/* Polls until what is owed is said. */
+static void poll_for_long(struct weft_dev *dev)
+{
+	for (unsigned k = 0; k < 100000 && weft_acks_since(dev->ep); k++) {
+		quiet_poll(dev);
+		(void)run_once(dev);
+		quiet_polled(dev);
+	}
+	CHECK_EQ(weft_acks_since(dev->ep), 0);
+}
+
+/* Held where that paid; each time that it did not, twice as many are let go. */
+TEST(quiet_poll__holds_acknowledgements_as_long_as_that_pays)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	struct weft_dev *dev = s[1]->dev;
+	struct quiet *q = &dev->quiet;
+
+	CHECK_EQ(side_recv(s[1], 0, 0, 64), 0); /* they get to know each other */
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
+	pthread_mutex_lock(&dev->lock);
+	take_both(s);
+	owe_an_ack(s, 1);
+	q->acks_vain = 3;
+	q->acks_skips = 0;
+	quiet_poll(dev);
+	CHECK(q->acks_held);
+	quiet_polled(dev);
+	quiet_post(dev); /* here are the words that carry it */
+	quiet_posted(dev);
+	CHECK(!q->acks_held);
+	CHECK_EQ(q->acks_vain, 2);
+	take_both(s);
+	q->acks_vain = 0;
+	for (unsigned i = 2; i < 500 && !q->acks_vain; i++) { /* a timer may be quicker */
+		owe_an_ack(s, i);
+		q->acks_skips = 0;
+		quiet_poll(dev);
+		CHECK(q->acks_held);
+		poll_for_long(dev);
+		take_both(s);
+	}
+	CHECK_EQ(q->acks_vain, 1);
+	pthread_mutex_lock(&dev->lock);
+	q->acks_skips = 1;
+	pthread_mutex_unlock(&dev->lock);
+	owe_an_ack(s, 500);
+	quiet_poll(dev);
+	CHECK(!q->acks_held);
+	CHECK_EQ(q->acks_skips, 0);
+	quiet_polled(dev);
+	take_both(s);
+	pair_close(s);
+}
+
+/* Whatever was left unwoken: who stops to poll has it woken, and so has the thread. */
+TEST(quiet_wake__leaves_nothing_behind)
+{
+	struct weft_dev *dev = idle_device();
+
+	quiet_wake(dev);
+	CHECK_EQ(woken, 0);
+	dev->port->unwoken_bytes = 1;
+	quiet_wake(dev);
+	CHECK_EQ(woken, 1);
+	dev->port->unwoken_bytes = 1;
+	watch_leave(dev, true);
+	CHECK_EQ(woken, 2);
+	idle_close(dev);
+}
