@@ -27,8 +27,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define VAIN_MAX 6u /* 63 bursts */
-
 void baton_take(struct weft_switchd *sw)
 {
 	atomic_fetch_add(&sw->ears.waiting, 1);
@@ -39,6 +37,12 @@ void baton_take(struct weft_switchd *sw)
 void baton_give(struct weft_switchd *sw)
 {
 	(void)pthread_mutex_unlock(&sw->ears.baton);
+}
+
+bool ears_are_called(struct weft_switchd *sw)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&sw->ears.called, memory_order_seq_cst);
 }
 
 bool baton_is_wanted(struct weft_switchd *sw)
@@ -60,32 +64,6 @@ void ears_heard(struct weft_switchd *sw)
 	(void)!read(sw->ears.kick_fd, &count, sizeof(count));
 }
 
-/*
- * Whether the main thread is to gather.  To wake it takes longer than a burst of packets, and it
- * runs where somebody polls: a ping-pong of long messages has nothing for it.  So each time that
- * it was woken for nothing, it is left asleep for twice as many bursts.
- */
-static bool hands_over(struct ears *ears)
-{
-	if (ears->skips) {
-		ears->skips--;
-		return false;
-	}
-	ears->handed_over = true;
-	return true;
-}
-
-void ears_learn(struct weft_switchd *sw, bool gathers)
-{
-	struct ears *ears = &sw->ears;
-
-	if (!ears->handed_over)
-		return;
-	ears->handed_over = false;
-	ears->vain = gathers ? 0 : WEFT_MIN(ears->vain + 1, VAIN_MAX);
-	ears->skips = (1u << ears->vain) - 1;
-}
-
 /* Turns with the baton until there is nothing to do, or it is somebody else's to do. */
 static void work(struct weft_switchd *sw)
 {
@@ -98,7 +76,7 @@ static void work(struct weft_switchd *sw)
 		uint64_t wait_ns = loop_wait_ns(sw);
 
 		if ((wait_ns >= LOOP_AWAKE_NS && wait_ns != WEFT_NEVER) ||
-			(loop_gathers(sw, moved) && hands_over(&sw->ears))) {
+			loop_gathers(sw, moved)) {
 			ring(sw->ears.kick_fd);
 			return;
 		}
@@ -111,6 +89,26 @@ static void work(struct weft_switchd *sw)
 	}
 }
 
+/*
+ * Where another has the baton, he looks once more before he sleeps: to stand in line for it would
+ * cost a wake-up from CPU to CPU.  The store and the fence come before the try, his unlock before
+ * his look at `called`: one of us sees the other.  True: all ears are to end.
+ */
+static bool answer_call(struct weft_switchd *sw)
+{
+	bool ends = false;
+
+	atomic_store_explicit(&sw->ears.called, true, memory_order_seq_cst);
+	while (!ends && ears_are_called(sw) && !pthread_mutex_trylock(&sw->ears.baton)) {
+		atomic_store_explicit(&sw->ears.called, false, memory_order_seq_cst);
+		ends = sw->ears.ends;
+		if (!ends)
+			work(sw);
+		baton_give(sw);
+	}
+	return ends;
+}
+
 static void *listen_here(void *arg)
 {
 	struct ear *ear = arg;
@@ -121,13 +119,7 @@ static void *listen_here(void *arg)
 	for (;;) {
 		if (epoll_wait(ear->epoll_fd, &event, 1, -1) < 0 && errno != EINTR)
 			return NULL;
-		baton_take(sw);
-		bool ends = sw->ears.ends;
-
-		if (!ends)
-			work(sw);
-		baton_give(sw);
-		if (ends)
+		if (answer_call(sw))
 			return NULL;
 	}
 }

@@ -109,11 +109,10 @@ struct ear {
 struct ears {
 	pthread_mutex_t baton; /* who has it is the switch */
 	_Atomic uint32_t waiting;
+	_Atomic bool called; /* an ear was woken, and nobody has looked since */
 	uint32_t n; /* threads; 0: there are no ears */
 	bool ends;
 	int kick_fd, end_fd; /* wake the main thread; all ears */
-	uint32_t vain, skips; /* the main thread was woken for nothing; is left asleep */
-	bool handed_over;
 	struct ear ear[WEFT_SHM_EARS_MAX];
 };
 
@@ -121,8 +120,9 @@ struct ears {
 void ears_open(struct weft_switchd *sw, bool is_real_time);
 void ears_close(struct weft_switchd *sw); /* the caller gives it back */
 bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link);
-void ears_learn(struct weft_switchd *sw, bool gathers); /* the main thread, after a turn */
 void ears_heard(struct weft_switchd *sw); /* the main thread has been woken by one */
+/* Whether an ear has left its work to who gave the baton a moment ago. */
+bool ears_are_called(struct weft_switchd *sw);
 void baton_take(struct weft_switchd *sw);
 void baton_give(struct weft_switchd *sw);
 bool baton_is_wanted(struct weft_switchd *sw);
@@ -227,6 +227,7 @@ struct weft_switchd {
 	uint64_t gather_ns;               /* to sleep by time; 0: until something comes */
 	uint64_t burst_ns;                /* no longer than so, even then */
 	uint64_t newest_ps, judged_ps;    /* last packet that came; turn that was judged last */
+	uint64_t bulk_ps;                 /* last one of a stream */
 	uint64_t looked_ns;               /* for requests and the like, when last */
 	bool spoils;                      /* a link turns bits, or has turned some */
 	bool is_stopped;

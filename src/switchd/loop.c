@@ -32,6 +32,8 @@
 #define SLEEP_NS_MAX 500000000u
 #define LOOK_NS 1000000u /* between looks for requests while busy */
 #define EVENTS_MAX 64
+#define AHEAD_PS UINT64_C(1000000)
+#define STREAM_PS UINT64_C(500000000) /* from one of its packets to the next */
 #define REAL_TIME_PRIORITY 2 /* as the pumps of our programs have: they take turns */
 
 /* ---- a turn ---- */
@@ -98,8 +100,17 @@ size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
 	uint64_t now_ps = WEFT_MAX(to_ps(sw, now_ns), sw->ran_ps);
 	size_t moved = nic_take(sw, now_ps);
 
-	moved += ifaces_take(sw, now_ps);
+	size_t by_iface = ifaces_take(sw, now_ps);
+
+	if (by_iface >= FEW_MOVED)
+		sw->bulk_ps = now_ps;
+	moved += by_iface;
 	weft_rack_run(sw->rack, now_ps);
+	for (uint64_t end_ps = now_ps + AHEAD_PS, next_ps;
+		sw->ears.n && (next_ps = weft_rack_next_ps(sw->rack)) < end_ps;) {
+		now_ps = next_ps;
+		weft_rack_run(sw->rack, now_ps);
+	}
 	sw->ran_ps = now_ps;
 	deliver(sw, &moved);
 	if (WEFT_UNLIKELY(now_ns >= sw->next_on_ns))
@@ -173,8 +184,11 @@ static void sleep_until_rung(struct weft_switchd *sw, uint64_t wait_ns)
 	struct epoll_event events[EVENTS_MAX];
 
 	baton_give(sw);
+	if (ears_are_called(sw))
+		wait.tv_sec = wait.tv_nsec = 0;
 	int n = epoll_pwait2(sw->epoll_fd, events, EVENTS_MAX, &wait, NULL);
 	baton_take(sw);
+	atomic_store_explicit(&sw->ears.called, false, memory_order_seq_cst);
 	handle_all(sw, events, n);
 }
 
@@ -226,6 +240,9 @@ bool loop_gathers(const struct weft_switchd *sw, size_t moved)
 	const struct weft_rack_stats *s = weft_rack_stats(sw->rack);
 	uint64_t under_way = s->sent - s->arrived - s->dropped;
 
+	/* Ears are quick, and cheap enough for all but streams. */
+	if (sw->ears.n && sw->ran_ps - sw->bulk_ps >= STREAM_PS)
+		return false;
 	return sw->gather_ns && (moved >= FEW_MOVED || under_way >= FEW_UNDER_WAY);
 }
 
@@ -274,7 +291,6 @@ void weft_switchd_run(struct weft_switchd *sw, const volatile int *stop)
 		size_t moved = loop_turn(sw, now_ns);
 
 		loop_judge(sw, now_ns, moved);
-		ears_learn(sw, loop_gathers(sw, moved));
 		rest(sw, now_ns, moved);
 	}
 	ears_close(sw);

@@ -248,16 +248,10 @@ static void take_done(struct weft_switchd *sw, struct process *p)
 	}
 }
 
-/* What one program may have begun to send on one plane by now, a turn's worth of it. */
-static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t plane, uint64_t now_ps)
+static size_t take_some(
+	struct weft_switchd *sw, struct process *p, uint32_t plane, size_t fit, uint64_t now_ps)
 {
-	uint64_t free_ps = weft_rack_line_free_ps(sw->rack, p->host, plane);
 	struct weft_shm_desc d[TURN_PACKETS];
-
-	if (free_ps > now_ps)
-		return 0;
-	/* Of a line that was idle, the first packet says since when it is not. */
-	uint64_t fit = free_ps > sw->ran_ps ? (now_ps - free_ps) / sw->nic.frame_ps + 1 : 1;
 	size_t n = weft_shm_take(p->link, WEFT_SHM_TX + plane, d, WEFT_MIN(fit, TURN_PACKETS));
 
 	for (size_t i = 0; i < n; i++) {
@@ -266,6 +260,8 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 
 		count_back(&p->lent, &p->held);
 		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
+		if (d[i].flags & WEFT_SHM_BULK)
+			sw->bulk_ps = now_ps;
 		if (!weft_rack_send(sw->rack, p->host, plane, &frame, d[i].bytes, at_ps)) {
 			sw->drops[EDGE_NO_SLOT]++;
 			slots_give(&sw->slots, d[i].slot);
@@ -273,6 +269,24 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 	}
 	p->sent += n;
 	return n;
+}
+
+/* What one program may have begun to send on one plane by now, a turn's worth of it. */
+static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t plane, uint64_t now_ps)
+{
+	uint64_t free_ps = weft_rack_line_free_ps(sw->rack, p->host, plane);
+	size_t n = 0;
+
+	if (free_ps > now_ps)
+		return 0;
+	/* Of a line that was idle, the first packet says since when it is not. */
+	if (free_ps <= sw->ran_ps) {
+		n = take_some(sw, p, plane, 1, now_ps);
+		free_ps = weft_rack_line_free_ps(sw->rack, p->host, plane);
+		if (!n || free_ps > now_ps)
+			return n;
+	}
+	return n + take_some(sw, p, plane, (now_ps - free_ps) / sw->nic.frame_ps + 1, now_ps);
 }
 
 static size_t take_from(struct weft_switchd *sw, struct process *p, uint64_t now_ps)

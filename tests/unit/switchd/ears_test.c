@@ -111,6 +111,7 @@ TEST(ears__leave_streams_to_the_main_thread)
 
 		s.sw->gather_ns = 50000;
 		s.sw->window_moved = UINT32_MAX; /* as it will be judged again, too */
+		s.alice.flags = WEFT_SHM_BULK;
 		let_go(s.sw);
 		for (unsigned i = 0; i < 32; i++)
 			REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
@@ -124,26 +125,65 @@ TEST(ears__leave_streams_to_the_main_thread)
 	stage_close(&s);
 }
 
-/* Woken for nothing, the main thread takes the CPU of somebody who polls. */
-TEST(ears_learn__lets_the_main_thread_sleep_for_ever_more_bursts)
+/* A long message that somebody waits for is none. */
+TEST(ears__keep_what_is_no_stream)
 {
+	struct weft_shm_desc d[64];
 	struct stage s;
 
 	stage_open(&s, FAST);
-	struct ears *ears = &s.sw->ears;
+	if (has_ears(s.sw)) {
+		struct pollfd kick = { .fd = s.sw->ears.kick_fd, .events = POLLIN };
 
-	ears_learn(s.sw, false);
-	CHECK_EQ(ears->skips, 0); /* nobody had handed anything over */
-	for (uint32_t i = 1; i < 10; i++) {
-		ears->handed_over = true;
-		ears_learn(s.sw, false);
-		CHECK_EQ(ears->skips, (1u << WEFT_MIN(i, 6)) - 1);
+		s.sw->gather_ns = 50000;
+		s.sw->window_moved = UINT32_MAX;
+		s.sw->ran_ps += 1000000000; /* the last stream is long over */
+		let_go(s.sw);
+		for (unsigned i = 0; i < 32; i++)
+			REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+		weft_shm_bell(s.alice.link);
+		CHECK_EQ(await(&s.bob, d, 32), 32);
+		take_back(s.sw);
+		CHECK_EQ(poll(&kick, 1, 0), 0);
 	}
-	ears_learn(s.sw, true);
-	CHECK_EQ(ears->skips, 63);
-	ears->handed_over = true;
-	ears_learn(s.sw, true);
-	CHECK_EQ(ears->skips, 0);
+	stage_close(&s);
+}
+
+/* Who holds the baton hears of it, and the ear does not stand in line. */
+TEST(ears__leave_their_work_to_who_has_the_baton)
+{
+	struct weft_shm_desc d;
+	struct stage s;
+
+	stage_open(&s, FAST);
+	if (has_ears(s.sw)) {
+		while (!nic_will_sleep(s.sw, true))
+			weft_switchd_turn(s.sw);
+		REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+		weft_shm_bell(s.alice.link);
+		for (unsigned i = 0; i < PATIENCE && !ears_are_called(s.sw); i++)
+			usleep(100);
+		CHECK(ears_are_called(s.sw));
+		usleep(1000);
+		CHECK(!weft_shm_take(s.bob.link, WEFT_SHM_RX, &d, 1));
+		CHECK(!baton_is_wanted(s.sw));
+		CHECK_EQ(program_receive(&s.bob, s.sw, &d, 1), 1);
+	}
+	stage_close(&s);
+}
+
+/* Switches are nearer to each other than a turn takes. */
+TEST(loop_turn__carries_a_packet_all_the_way_where_lines_are_fast)
+{
+	struct weft_shm_desc d;
+	struct stage s;
+
+	stage_open(&s, FAST);
+	if (has_ears(s.sw)) {
+		REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+		CHECK_EQ(loop_turn(s.sw, real_now_ns()), 2); /* in and out */
+		CHECK_EQ(weft_shm_take(s.bob.link, WEFT_SHM_RX, &d, 1), 1);
+	}
 	stage_close(&s);
 }
 

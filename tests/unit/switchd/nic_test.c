@@ -118,6 +118,24 @@ TEST(nic_take__leaves_what_the_line_cannot_take_yet)
 	end();
 }
 
+/* Of a line that nobody used: the first packet says since when it is in use. */
+TEST(nic_take__takes_what_an_idle_line_has_carried_meanwhile)
+{
+	struct weft_shm_desc d[16];
+
+	begin();
+	alice.at_ns = real_now_ns();
+	alice.flags = WEFT_SHM_BULK;
+	for (unsigned i = 0; i < 16; i++) /* 133 us in all */
+		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 1000));
+	(void)loop_turn(sw, alice.at_ns + 1000000);
+	CHECK_EQ(sw->nic.of_host[ALICE]->sent, 16);
+	CHECK_EQ(sw->bulk_ps, to_ps(sw, alice.at_ns + 1000000));
+	REQUIRE(program_receive(&bob, sw, d, 16) == 16);
+	program_done(&bob, d, 16);
+	end();
+}
+
 TEST(nic_take__does_not_lose_the_line_to_a_late_turn)
 {
 	struct weft_shm_desc d[32];

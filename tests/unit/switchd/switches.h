@@ -70,6 +70,7 @@ struct program {
 	_Atomic bool is_done;
 	uint32_t free[512], n_free; /* slots that it may send with */
 	uint64_t at_ns; /* when it says it sends; 0: when it does, however long that takes */
+	uint8_t flags;  /* of what it sends */
 };
 
 static inline void *program_dial(void *arg)
@@ -148,7 +149,7 @@ static inline bool program_send(struct program *p, const struct weft_topo *topo,
 	if (slot == SLOT_NONE)
 		return false;
 	packet_make(topo, src, dst, ev, udp_port, weft_shm_packet(&p->pool, slot), bytes);
-	struct weft_shm_desc d = { .slot = slot, .bytes = (uint16_t)bytes };
+	struct weft_shm_desc d = { .slot = slot, .bytes = (uint16_t)bytes, .flags = p->flags };
 
 	d.at_ns = p->at_ns ? p->at_ns : real_now_ns();
 	if (weft_shm_put(p->link, WEFT_SHM_TX + weft_ev_plane(ev), &d, 1))
