@@ -52,10 +52,12 @@ int rdma_listen(struct rdma_cm_id *rdma, int backlog)
 	if (id->state == IDLE && rdma_bind_addr(rdma, (struct sockaddr *)&any))
 		return -1;
 	pthread_mutex_lock(&cm_lock);
-	if (id->state != BOUND)
+	if (id->state != BOUND) {
 		errno = EINVAL;
-	else
+	} else {
+		id_share_port(id, true); /* for the connections; who listens has it alone */
 		result = listen(id->fd, backlog > 0 ? backlog : SOMAXCONN);
+	}
 	if (!result) {
 		id->state = LISTENING;
 		result = wire_watch(id, EPOLLIN) ? 0 : -1;
@@ -74,6 +76,7 @@ int connect_start(struct id *id)
 	memcpy(&to, &addr->dst_storage, sizeof(to));
 	in_port_t *port = to.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&to)->sin6_port
 						   : &((struct sockaddr_in *)&to)->sin_port;
+	id_share_port(id, true); /* when it is over, others may have it at once */
 	*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
 	if (connect(id->fd, (struct sockaddr *)&to, weft_address_bytes(to.ss_family)) &&
 		errno != EINPROGRESS)

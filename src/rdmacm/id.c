@@ -7,8 +7,15 @@
  * are done at once and told by an event, as programs wait for one.
  *
  * Who has a device has a domain on it, too: programs that bring their own queue pairs make them
- * there (pyverbs does).  Of the options, type of service and reuse of addresses have no meaning
- * here and are taken.
+ * there (pyverbs does).  Of the options, type of service has no meaning here and is taken.
+ *
+ * A port has one identifier, as with the kernel's rdma_cm, and TCP is who knows: its port is taken
+ * without SO_REUSEADDR, so that no other of this host gets it, from binding on and not from
+ * listening only.  What an old connection has left behind (TIME_WAIT) must not keep a server from
+ * coming back, though; so connections do have the option, and who finds the port in use asks again
+ * with it: that passes by connections, but not by who is bound or listens.  Not seen is an
+ * identifier that is connected already, nor, by one without RDMA_OPTION_ID_REUSEADDR, another that
+ * is only bound and has it.
  */
 #include "local.h"
 
@@ -186,6 +193,31 @@ static bool is_loopback(const struct sockaddr *address)
 	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
+void id_share_port(struct id *id, bool shares)
+{
+	int on = shares;
+
+	(void)setsockopt(id->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+}
+
+static int take_port(struct id *id, const struct sockaddr_storage *at)
+{
+	const struct sockaddr *address = (const struct sockaddr *)at;
+	socklen_t bytes = weft_address_bytes(at->ss_family);
+
+	if (!id->shares_port) {
+		if (!bind(id->fd, address, bytes))
+			return 0;
+		if (errno != EADDRINUSE)
+			return -1;
+	}
+	id_share_port(id, true);
+	if (bind(id->fd, address, bytes))
+		return -1;
+	id_share_port(id, id->shares_port);
+	return 0;
+}
+
 int id_open_socket(struct id *id, const struct sockaddr *address)
 {
 	struct sockaddr_storage at = { 0 };
@@ -196,10 +228,9 @@ int id_open_socket(struct id *id, const struct sockaddr *address)
 	id->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (id->fd < 0)
 		return -1;
-	(void)setsockopt(id->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (id->ipv6_only) /* else as the system has it; IPv4's does not know it */
 		(void)setsockopt(id->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (!bind(id->fd, (struct sockaddr *)&at, weft_address_bytes(address->sa_family)))
+	if (!take_port(id, &at))
 		return 0;
 	int error = errno;
 	(void)close(id->fd);
@@ -317,6 +348,21 @@ int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
 	return event_finish(id);
 }
 
+static int set_reuse(struct id *id, const void *value, size_t bytes)
+{
+	int on;
+
+	if (bytes != sizeof(on))
+		return fail(EINVAL);
+	memcpy(&on, value, sizeof(on));
+	if (!on && id->state != IDLE) /* others may have relied on it */
+		return fail(EINVAL);
+	id->shares_port = on;
+	if (id->state == BOUND)
+		id_share_port(id, true);
+	return 0;
+}
+
 int rdma_set_option(struct rdma_cm_id *rdma, int level, int name, void *value, size_t bytes)
 {
 	const uint8_t *exponent = value;
@@ -326,6 +372,8 @@ int rdma_set_option(struct rdma_cm_id *rdma, int level, int name, void *value, s
 		if (bytes != sizeof(int) || id->state != IDLE)
 			return fail(EINVAL);
 		memcpy(&id->ipv6_only, value, bytes);
+	} else if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_REUSEADDR) {
+		return set_reuse(id, value, bytes);
 	} else if (level == RDMA_OPTION_ID && name == RDMA_OPTION_ID_ACK_TIMEOUT) {
 		if (bytes != 1 || *exponent > TIMEOUT_MAX)
 			return fail(EINVAL);

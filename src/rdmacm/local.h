@@ -59,7 +59,8 @@ struct id {
 	uint64_t knock_at_ns;
 	bool is_sync;
 	int ipv6_only;
-	uint8_t timeout; /* of its queue pair: 4.096 us * 2^this; 0: for ever */
+	bool shares_port;             /* with others that say so, until one listens */
+	uint8_t timeout;              /* of its queue pair: 4.096 us * 2^this; 0: for ever */
 	uint32_t given, acknowledged; /* events */
 	uint64_t parts_at_ns;         /* when to tell that the peer has left; 0: has not */
 	struct message local, peer, in;
@@ -113,6 +114,8 @@ void id_free(struct id *id); /* with cm_lock; its descriptor too */
 struct id *id_find(uint64_t serial);
 struct id *id_next(const struct id *id); /* NULL: the first; with cm_lock */
 int id_open_socket(struct id *id, const struct sockaddr *address); /* bound */
+/* Whether others that ask for it may have the port of its socket, too. */
+void id_share_port(struct id *id, bool shares);
 void id_learn_ports(struct id *id);
 bool id_take_pd(struct id *id); /* a domain on the device that it has; false: errno */
 

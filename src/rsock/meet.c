@@ -95,6 +95,9 @@ static int bind_stream(struct rsock *rs, const struct sockaddr *address)
 {
 	if (rs->state != OPEN)
 		return fail(EINVAL);
+	if (rs->reuse && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+				 &rs->reuse, sizeof(rs->reuse)))
+		return -1;
 	if (rdma_bind_addr(rs->id, (struct sockaddr *)(uintptr_t)address))
 		return -1;
 	rs->state = BOUND;

@@ -36,6 +36,83 @@ TEST(rdma_bind_addr__gives_a_device_and_a_port)
 	rdma_destroy_event_channel(channel);
 }
 
+TEST(rdma_bind_addr__gives_a_port_once)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id[3];
+
+	for (int i = 0; i < 3; i++)
+		REQUIRE(!rdma_create_id(channel, &id[i], NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(id[0], (struct sockaddr *)&at));
+	at.sin_port = rdma_get_src_port(id[0]);
+	CHECK_EQ(rdma_bind_addr(id[1], (struct sockaddr *)&at), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	at.sin_addr.s_addr = 0;
+	CHECK_EQ(rdma_bind_addr(id[1], (struct sockaddr *)&at), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	at = loopback(ntohs(at.sin_port));
+	CHECK(!rdma_listen(id[0], 1));
+	CHECK_EQ(rdma_bind_addr(id[1], (struct sockaddr *)&at), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK(!rdma_destroy_id(id[0]));
+	CHECK(!rdma_bind_addr(id[1], (struct sockaddr *)&at)); /* it is free again */
+	CHECK_EQ(rdma_bind_addr(id[2], (struct sockaddr *)&at), -1);
+	CHECK(!rdma_destroy_id(id[1]));
+	CHECK(!rdma_destroy_id(id[2]));
+	rdma_destroy_event_channel(channel);
+}
+
+/* A server that comes back: its last connection is in TIME_WAIT, or lives on. */
+TEST(rdma_bind_addr__passes_by_connections)
+{
+	struct pair p = ask(RDMA_PS_TCP, "", false);
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id[2];
+
+	at.sin_port = rdma_get_src_port(p.listener);
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!rdma_create_id(p.server, &id[i], NULL, RDMA_PS_TCP));
+	CHECK(!rdma_destroy_id(p.listener));
+	CHECK(!rdma_bind_addr(id[0], (struct sockaddr *)&at));
+	CHECK(!rdma_destroy_id(p.passive)); /* closes first, and so waits */
+	CHECK(!rdma_destroy_id(p.active));
+	CHECK_EQ(rdma_bind_addr(id[1], (struct sockaddr *)&at), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK(!rdma_destroy_id(id[0]));
+	CHECK(!rdma_bind_addr(id[1], (struct sockaddr *)&at));
+	CHECK(!rdma_listen(id[1], 1));
+	CHECK(!rdma_destroy_id(id[1]));
+	rdma_destroy_event_channel(p.server);
+	rdma_destroy_event_channel(p.client);
+}
+
+TEST(rdma_set_option__shares_a_port_where_both_say_so)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id[2];
+	int on = 1, off = 0;
+
+	for (int i = 0; i < 2; i++)
+		REQUIRE(!rdma_create_id(channel, &id[i], NULL, RDMA_PS_TCP));
+	REQUIRE(!rdma_bind_addr(id[0], (struct sockaddr *)&at));
+	at.sin_port = rdma_get_src_port(id[0]);
+	CHECK(!rdma_set_option(id[1], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	CHECK_EQ(rdma_bind_addr(id[1], (struct sockaddr *)&at), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK(!rdma_set_option(id[0], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)));
+	CHECK_EQ(rdma_set_option(id[0], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &off, 4), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK(!rdma_bind_addr(id[1], (struct sockaddr *)&at));
+	CHECK(!rdma_listen(id[0], 1));
+	CHECK_EQ(rdma_listen(id[1], 1), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK(!rdma_destroy_id(id[0]));
+	CHECK(!rdma_destroy_id(id[1]));
+	rdma_destroy_event_channel(channel);
+}
+
 TEST(rdma_bind_addr__leaves_tcp_the_same_number)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();

@@ -39,3 +39,24 @@ TEST(raccept__says_who_came)
 	CHECK_EQ(errno, EISCONN);
 	end(&p);
 }
+
+TEST(rbind__shares_a_port_where_both_ask_for_it)
+{
+	struct sockaddr_in at = loopback(0);
+	socklen_t bytes = sizeof(at);
+	int fd[3], on = 1;
+
+	for (int i = 0; i < 3; i++)
+		fd[i] = rsocket(AF_INET, SOCK_STREAM, 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(rsetsockopt(fd[i], SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	REQUIRE(!rbind(fd[2], (struct sockaddr *)&at, bytes));
+	REQUIRE(!rgetsockname(fd[2], (struct sockaddr *)&at, &bytes));
+	CHECK_EQ(rbind(fd[0], (struct sockaddr *)&at, bytes), -1);
+	CHECK_EQ(errno, EADDRINUSE);
+	CHECK_EQ(rclose(fd[2]), 0);
+	CHECK_EQ(rbind(fd[0], (struct sockaddr *)&at, bytes), 0);
+	CHECK_EQ(rbind(fd[1], (struct sockaddr *)&at, bytes), 0);
+	CHECK_EQ(rclose(fd[0]), 0);
+	CHECK_EQ(rclose(fd[1]), 0);
+}
