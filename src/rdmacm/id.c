@@ -309,6 +309,7 @@ int rdma_resolve_addr(
 		return -1;
 	bool is_group = multicast_gid(dst, group); /* no route leads to one */
 
+	id->is_resolved = false;
 	memcpy(&addr->dst_storage, dst, dst->sa_family == AF_IB
 						? sizeof(struct sockaddr_ib)
 						: weft_address_bytes(dst->sa_family));
@@ -321,7 +322,8 @@ int rdma_resolve_addr(
 		memcpy(&addr->src_storage, &own, sizeof(own));
 		*port_at(&addr->src_addr) = port;
 	}
-	if (take_device(id))
+	id->is_resolved = !take_device(id);
+	if (!id->is_resolved)
 		raise_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 	else
 		raise_locked(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
@@ -331,9 +333,12 @@ int rdma_resolve_addr(
 int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
 {
 	struct id *id = id_of(rdma);
-	struct ibv_sa_path_rec *path = calloc(1, sizeof(*path));
 
 	(void)timeout_ms;
+	if (!id->is_resolved)
+		return fail(EINVAL);
+	struct ibv_sa_path_rec *path = calloc(1, sizeof(*path));
+
 	if (!path)
 		return -1;
 	path->sgid = path->dgid = rdma->route.addr.addr.ibaddr.sgid;

@@ -58,6 +58,7 @@ struct id {
 	uint32_t knocks; /* how often nobody listened */
 	uint64_t knock_at_ns;
 	bool is_sync;
+	bool is_resolved; /* its addresses: routes lead from one to the other */
 	int ipv6_only;
 	bool shares_port;             /* with others that say so, until one listens */
 	uint8_t timeout;              /* of its queue pair: 4.096 us * 2^this; 0: for ever */

@@ -213,3 +213,20 @@ TEST(rdma_resolve_addr__finds_the_own_address)
 	CHECK(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
 }
+
+TEST(rdma_resolve_route__wants_resolved_addresses)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in at = loopback(0);
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK_EQ(rdma_resolve_route(id, 1000), -1);
+	CHECK_EQ(errno, EINVAL);
+	CHECK(!rdma_bind_addr(id, (struct sockaddr *)&at));
+	CHECK_EQ(rdma_resolve_route(id, 1000), -1); /* an own address leads nowhere */
+	CHECK_EQ(errno, EINVAL);
+	resolve(id, 7471);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
