@@ -6,13 +6,17 @@
  * program sets and the device has no use for (service level, hop limit, alternate path, P_Key) is
  * kept and given back on query.  Read and atomic depths beyond the device's are cut to them, as
  * perftest asks for what its own table of cards says.
+ *
+ * What a transition must bring is what the specification says (IBTA vol. 1, Modify Queue Pair) and
+ * the kernel insists on for most cards (ib_modify_qp_is_ok()), so that a program that forgets some
+ * of it fails here and not on its first card.  The lists of what a transition may bring beyond that
+ * are not enforced: more than it needs does no harm, and cards differ in what they let pass.
  */
 #include "local.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RTR_NEEDS (IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
 #define PSN_MASK 0xffffffu
 
 /* ---- making ---- */
@@ -202,9 +206,45 @@ static const struct {
 	{ IBV_QP_EN_SQD_ASYNC_NOTIFY, WEFT_DEV_SET_NOTIFY },
 };
 
+#define INIT_NEEDS (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define RTR_NEEDS (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RECEIVER_NEEDS (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define SENDER_NEEDS (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
+/* What must be set on the way up; the two ends of XRC share what RC has at both. */
+static const struct {
+	enum ibv_qp_type type;
+	int init, rtr, rts;
+} needs[] = {
+	{ IBV_QPT_RC, INIT_NEEDS | IBV_QP_ACCESS_FLAGS, RTR_NEEDS | RECEIVER_NEEDS,
+		IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | SENDER_NEEDS },
+	{ IBV_QPT_UC, INIT_NEEDS | IBV_QP_ACCESS_FLAGS, RTR_NEEDS, IBV_QP_SQ_PSN },
+	{ IBV_QPT_UD, INIT_NEEDS | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+	{ IBV_QPT_XRC_SEND, INIT_NEEDS | IBV_QP_ACCESS_FLAGS, RTR_NEEDS,
+		IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | SENDER_NEEDS },
+	{ IBV_QPT_XRC_RECV, INIT_NEEDS | IBV_QP_ACCESS_FLAGS, RTR_NEEDS | RECEIVER_NEEDS,
+		IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
+};
+
+/* Ways that lead nowhere need nothing: the device refuses them. */
+static int needed(enum ibv_qp_type type, uint8_t from, enum ibv_qp_state to)
+{
+	for (size_t i = 0; i < WEFT_COUNT(needs); i++) {
+		if (needs[i].type != type)
+			continue;
+		if (from == WEFT_DEV_RESET && to == IBV_QPS_INIT)
+			return needs[i].init;
+		if (from == WEFT_DEV_INIT && to == IBV_QPS_RTR)
+			return needs[i].rtr;
+		if (from == WEFT_DEV_RTR && to == IBV_QPS_RTS)
+			return needs[i].rts;
+	}
+	return 0;
+}
+
 static int check_modify(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	bool connects = qp->ibv.qp_base.qp_type != IBV_QPT_UD;
+	struct weft_dev_qp_attr now;
 
 	if ((mask & IBV_QP_PORT) && attr->port_num != PORT)
 		return EINVAL;
@@ -213,9 +253,17 @@ static int check_modify(const struct qp *qp, const struct ibv_qp_attr *attr, int
 	/* An address without a GID would be a LID, and there are none on Ethernet. */
 	if ((mask & IBV_QP_AV) && !attr->ah_attr.is_global)
 		return EINVAL;
-	if (connects && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RTR &&
-		(mask & RTR_NEEDS) != RTR_NEEDS)
+	if (!(mask & (IBV_QP_STATE | IBV_QP_CUR_STATE)))
+		return 0;
+	weft_dev_qp_query(qp->dev, &now, NULL);
+	if ((mask & IBV_QP_CUR_STATE) && (uint32_t)attr->cur_qp_state != now.state)
 		return EINVAL;
+	if (mask & IBV_QP_STATE) {
+		int must = needed(qp->ibv.qp_base.qp_type, now.state, attr->qp_state);
+
+		if ((mask & must) != must)
+			return EINVAL;
+	}
 	return 0;
 }
 

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_device.h"
 
+#define INIT_ALL (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
+#define RTR_ALL                                                                                    \
+	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |                           \
+		IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_ALL                                                                                    \
+	(IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |                    \
+		IBV_QP_MAX_QP_RD_ATOMIC)
+
 TEST(ibv_create_qp__grants_inline_data_though_none_was_asked_for)
 {
 	struct bench b = open_bench(IBV_QPT_RC, 0);
@@ -71,7 +79,7 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.grh.dgid.raw[0] = 0xfd;
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PATH_MTU;
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MTU;
 	CHECK(!ibv_modify_qp(b.qp, &attr, mask));
 	CHECK_EQ(dev->attr.peer_qpn, 99);
 	CHECK_EQ(dev->attr.psn_rx, 0xffffff);
@@ -85,16 +93,81 @@ TEST(ibv_modify_qp__refuses_addresses_without_a_gid)
 {
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
-	int mask = IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
-	CHECK_EQ(ibv_modify_qp(b.qp, &attr, mask), EINVAL);
-	CHECK_EQ(ibv_modify_qp(b.qp, &attr, mask | IBV_QP_AV), EINVAL);
+	qp_of(b.qp)->dev->attr.state = WEFT_DEV_INIT;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTR_ALL), EINVAL);
+	attr.ah_attr.is_global = 1;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTR_ALL), 0);
+	CHECK_EQ(b.qp->state, IBV_QPS_RTR);
 	attr.port_num = 2;
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_PORT), EINVAL);
 	fake.error = EINVAL;
 	attr.qp_state = IBV_QPS_RTS;
-	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), EINVAL);
-	CHECK_EQ(b.qp->state, IBV_QPS_RESET);
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTS_ALL), EINVAL);
+	CHECK_EQ(b.qp->state, IBV_QPS_RTR);
+	close_bench(&b);
+}
+
+/* Each of the bits that the way from one state to the other needs, left out; then all of them. */
+static void climb(struct ibv_qp *qp, uint8_t from, enum ibv_qp_state to, int needs)
+{
+	struct ibv_qp_attr attr = { .qp_state = to, .port_num = 1, .ah_attr.is_global = 1 };
+	struct weft_dev_qp *dev = qp_of(qp)->dev;
+
+	dev->attr.state = from;
+	for (int bit = 1; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
+		if (!(needs & bit))
+			continue;
+		CHECK_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | (needs & ~bit)), EINVAL);
+		CHECK_EQ(dev->attr.state, from);
+	}
+	CHECK_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | needs), 0);
+	CHECK_EQ(dev->attr.state, to);
+}
+
+TEST(ibv_modify_qp__refuses_a_transition_that_lacks_something)
+{
+	static const struct {
+		enum ibv_qp_type type;
+		int init, rtr, rts;
+	} ways[] = {
+		{ IBV_QPT_RC, INIT_ALL, RTR_ALL, RTS_ALL },
+		{ IBV_QPT_UC, INIT_ALL,
+			IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+			IBV_QP_SQ_PSN },
+		{ IBV_QPT_UD, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN },
+		{ IBV_QPT_XRC_SEND, INIT_ALL,
+			IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN, RTS_ALL },
+		{ IBV_QPT_XRC_RECV, INIT_ALL, RTR_ALL, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN },
+	};
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+
+	for (size_t i = 0; i < WEFT_COUNT(ways); i++) {
+		b.qp->qp_type = ways[i].type;
+		climb(b.qp, WEFT_DEV_RESET, IBV_QPS_INIT, ways[i].init);
+		climb(b.qp, WEFT_DEV_INIT, IBV_QPS_RTR, ways[i].rtr);
+		climb(b.qp, WEFT_DEV_RTR, IBV_QPS_RTS, ways[i].rts);
+		climb(b.qp, WEFT_DEV_SQD, IBV_QPS_RTS, 0);
+		climb(b.qp, WEFT_DEV_RTS, IBV_QPS_RESET, 0);
+	}
+	b.qp->qp_type = IBV_QPT_RC;
+	climb(b.qp, WEFT_DEV_RESET, IBV_QPS_INIT, INIT_ALL);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .ah_attr.is_global = 1 };
+	/* More than it needs. */
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTR_ALL | RTS_ALL), 0);
+	close_bench(&b);
+}
+
+TEST(ibv_modify_qp__refuses_a_wrong_idea_of_the_state)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_RTS };
+
+	qp_of(b.qp)->dev->attr.state = WEFT_DEV_RTR;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_CUR_STATE), EINVAL);
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE | RTS_ALL), EINVAL);
+	attr.cur_qp_state = IBV_QPS_RTR;
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE | RTS_ALL), 0);
 	close_bench(&b);
 }
 
@@ -108,9 +181,9 @@ TEST(ibv_query_qp__gives_back_what_was_set)
 	attr.ah_attr.sl = 3;
 	attr.timeout = 14;
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ;
+	attr.port_num = 1;
 	CHECK(!ibv_modify_qp(b.qp, &attr,
-		IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT |
-			IBV_QP_ACCESS_FLAGS));
+		IBV_QP_STATE | INIT_ALL | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT));
 	CHECK_EQ(qp_of(b.qp)->dev->attr.access, WEFT_DEV_REMOTE_READ);
 	CHECK(!ibv_query_qp(b.qp, &got, 0, &init));
 	CHECK_EQ(got.qp_state, IBV_QPS_INIT);
