@@ -235,8 +235,7 @@ struct weft_dev_wc {
 	uint32_t status, op, vendor; /* vendor: enum weft_status */
 	uint32_t len_bytes, imm;     /* imm: a number in host order */
 	uint32_t qpn, src_qpn, flags;
-	void *qp_user;
-	uint64_t at_ns;              /* weft_clock_now() when it came about */
+	uint64_t at_ns; /* weft_clock_now() when it came about */
 };
 /* channel may be NULL. */
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
@@ -320,7 +319,10 @@ struct weft_dev_qp_init {
 	struct weft_dev_xrcd *xrcd; /* XRC_RECV, by weft_dev_xrc_recv_open() only */
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
 	uint32_t owner; /* of events, see weft_dev_listener_open(); 0: nobody in particular */
-	void *user;     /* of events and completions */
+	void *user;     /* of events */
+	/* Becomes WEFT_DEV_ERR when a failed completion of its is taken, and is not touched any
+	 * more once the QP is closed, whoever polls meanwhile.  Or NULL. */
+	uint32_t *state;
 };
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */
 int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,

@@ -62,7 +62,6 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 		.vendor = vendor,
 		.len_bytes = work->len_bytes,
 		.qpn = qp->number,
-		.qp_user = qp->init.user,
 		.at_ns = weft_pump_now(qp->dev->pump),
 	};
 
@@ -73,7 +72,6 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 void done_recv(struct weft_dev_qp *qp, struct weft_dev_wc *wc, bool solicited)
 {
 	wc->qpn = qp->number;
-	wc->qp_user = qp->init.user;
 	wc->at_ns = weft_pump_now(qp->dev->pump);
 	cq_put(qp->init.cq_rx, wc, solicited);
 }

@@ -117,7 +117,6 @@ void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq,
 	struct weft_dev_wc *wc, bool solicited)
 {
 	wc->qpn = qp->number;
-	wc->qp_user = NULL; /* the completion may outlive the queue pair */
 	wc->at_ns = weft_pump_now(qp->dev->pump);
 	cq_put(srq->attr.cq, wc, solicited);
 }

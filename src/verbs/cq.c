@@ -167,8 +167,6 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 static void fill(struct ibv_wc *to, const struct weft_dev_wc *from)
 {
-	struct qp *qp = from->qp_user;
-
 	*to = (struct ibv_wc){ .wr_id = from->id,
 		.status = (enum ibv_wc_status)from->status,
 		.opcode = (enum ibv_wc_opcode)from->op,
@@ -178,9 +176,6 @@ static void fill(struct ibv_wc *to, const struct weft_dev_wc *from)
 		.qp_num = from->qpn,
 		.src_qp = from->src_qpn,
 		.wc_flags = from->flags };
-	/* Programs read the field, and a queue pair that has failed says so by its completions. */
-	if (from->status && qp)
-		qp->ibv.qp_base.state = IBV_QPS_ERR;
 }
 
 int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)

@@ -22,11 +22,8 @@ static int next_poll(struct ibv_cq_ex *ibv)
 
 	if (n != 1)
 		return n ? EIO : ENOENT;
-	struct qp *qp = cq->now.qp_user;
 	ibv->wr_id = cq->now.id;
 	ibv->status = (enum ibv_wc_status)cq->now.status;
-	if (cq->now.status && qp)
-		qp->ibv.qp_base.state = IBV_QPS_ERR;
 	return 0;
 }
 
