@@ -7,6 +7,9 @@
  * Who asks says the same of himself, because a receiver must know whom a datagram is from, and his
  * port would drop what comes from an address that nobody has told it.  A process that took
  * another's place asks anew, and thereby replaces it; so does one whose courier has failed.
+ *
+ * Every datagram sent looks for its contact, so they are found by a hash of what names them.  Who
+ * chooses numbers so that all meet in one bucket makes it the list that it would be without.
  */
 #include "local.h"
 
@@ -17,8 +20,26 @@
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 #define KEEP_NS UINT64_C(1000000000)
 
+static struct contact **bucket(
+	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
+{
+	uint64_t word[2], hash;
+
+	memcpy(word, gid, 16);
+	hash = (word[0] ^ qpn) * UINT64_C(0x9e3779b97f4a7c15);
+	hash = (hash ^ hash >> 32 ^ word[1] ^ (uint64_t)own_qpn << 32) *
+	       UINT64_C(0x9e3779b97f4a7c15);
+	return &dev->buckets[hash >> 32 & (CONTACT_BUCKETS - 1)];
+}
+
 static void forget(struct weft_dev *dev, struct contact *contact)
 {
+	struct contact **at = bucket(dev, contact->own_qpn, contact->gid, contact->qpn);
+
+	while (*at && *at != contact) /* one that is not in use is in none */
+		at = &(*at)->next;
+	if (*at)
+		*at = contact->next;
 	if (contact->courier)
 		courier_let_go(contact->courier); /* and the peer with it */
 	else if (contact->known)
@@ -29,14 +50,12 @@ static void forget(struct weft_dev *dev, struct contact *contact)
 static struct contact *find(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
 {
-	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		struct contact *contact = &dev->contacts[i];
+	struct contact *contact = *bucket(dev, own_qpn, gid, qpn);
 
-		if (contact->in_use && contact->qpn == qpn && contact->own_qpn == own_qpn &&
-			!memcmp(contact->gid, gid, 16))
-			return contact;
-	}
-	return NULL;
+	while (contact && (contact->qpn != qpn || contact->own_qpn != own_qpn ||
+				  memcmp(contact->gid, gid, 16) != 0))
+		contact = contact->next;
+	return contact;
 }
 
 static bool is_process(uint32_t qpn)
@@ -85,6 +104,10 @@ static struct contact *make(
 	oldest->nonce = device_random();
 	oldest->used_ns = now;
 	memcpy(oldest->gid, gid, 16);
+	struct contact **head = bucket(dev, own_qpn, gid, qpn);
+
+	oldest->next = *head;
+	*head = oldest;
 	if (!get_courier(dev, oldest)) {
 		forget(dev, oldest);
 		return NULL;

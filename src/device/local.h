@@ -30,6 +30,7 @@
 #define RD_ATOMIC_MAX 16u
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
+#define CONTACT_BUCKETS (2 * CONTACTS_MAX)
 #define CONTACT_TRIES 20u /* a second: a busy host, and planes that are down */
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
@@ -93,7 +94,8 @@ struct contact {
 	bool vain;                 /* he has been silent for all tries once: nobody waits again */
 	uint64_t nonce, ask_at_ns, used_ns, since_ns;
 	struct weft_live_end end;
-	struct courier *courier;   /* NULL: of a process */
+	struct courier *courier; /* NULL: of a process */
+	struct contact *next;    /* in its bucket */
 };
 
 struct courier { /* see courier.c */
@@ -172,6 +174,7 @@ struct weft_dev {
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct contact contacts[CONTACTS_MAX];
+	struct contact *buckets[CONTACT_BUCKETS]; /* those in use, by who they are */
 	/* group.c */
 	struct group *groups[GROUPS_MAX];
 	uint8_t numbers[NUMBERS / 8]; /* of processes of this host; bit n */

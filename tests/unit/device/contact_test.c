@@ -52,6 +52,54 @@ TEST(contact_take__has_a_limit)
 	side_close(s);
 }
 
+/* As many as are in use, and each where it is looked for. */
+static void check_buckets(struct weft_dev *dev)
+{
+	uint32_t n_used = 0, n_found = 0;
+
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
+		n_used += dev->contacts[i].in_use;
+	for (uint32_t b = 0; b < CONTACT_BUCKETS; b++)
+		for (struct contact *c = dev->buckets[b]; c; c = c->next) {
+			CHECK(c->in_use);
+			CHECK(contact_take(dev, c->own_qpn, c->gid, c->qpn) == c);
+			n_found++;
+		}
+	CHECK_EQ(n_found, n_used);
+}
+
+TEST(contact_take__finds_each_of_many)
+{
+	struct side *s = side_open();
+	struct weft_dev *dev = s->dev;
+	uint8_t gid[16] = { 0xfd, 1 };
+
+	side_open_qp(s, WEFT_DEV_DATAGRAM, NULL);
+	side_init(s);
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
+
+	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
+	pthread_mutex_lock(&dev->lock);
+	uint32_t own[2] = { dev->number << SLOT_BITS, s->qp->number };
+
+	for (uint32_t n = 0; n < CONTACTS_MAX; n++) {
+		gid[15] = (uint8_t)(n / 16);
+		REQUIRE(contact_take(dev, own[n % 16 == 7], gid, n % 16));
+	}
+	check_buckets(dev);
+	/* The oldest make room, and are not found in the new ones' place. */
+	for (uint32_t n = 0; n < 100; n++) {
+		gid[15] = (uint8_t)(32 + n);
+		dev->contacts[n * 5].used_ns = n;
+		CHECK(contact_take(dev, own[0], gid, 3) == &dev->contacts[n * 5]);
+	}
+	check_buckets(dev);
+	contact_forget_qp(s->qp);
+	check_buckets(dev);
+	pthread_mutex_unlock(&dev->lock);
+	side_close(s);
+}
+
 /* He is asked again each second, but nobody waits for him twice. */
 TEST(contact_is_awaited__until_he_has_been_asked_in_vain)
 {
