@@ -7,7 +7,7 @@ TEST(attr_speed__comes_nearest)
 		uint64_t gbps;
 		uint8_t width, speed;
 	} cases[] = { { 100, 2, 32 }, { 800, 4, 128 }, { 40, 2, 4 }, { 8, 2, 1 }, { 10, 2, 1 },
-		{ 400, 2, 128 }, { 25, 1, 32 } };
+		{ 400, 2, 128 }, { 25, 1, 32 }, { 3200, 4, 128 } };
 
 	for (size_t i = 0; i < WEFT_COUNT(cases); i++) {
 		uint8_t width = 0, speed = 0;
