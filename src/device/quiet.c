@@ -25,7 +25,7 @@
 #define CREDIT_NS_MAX 100000
 #define CREDIT_NS_MIN (-4000000)
 #define BULK_EVERY_NS 50000u
-#define HUSH_BYTES 2048u /* with more, the switch may well begin */
+#define HUSH_BYTES 12000u /* two pieces of UCX: the switch may well begin */
 
 static void judge_acks(struct weft_dev *dev)
 {
