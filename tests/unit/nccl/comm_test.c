@@ -3,19 +3,12 @@
 
 static uint8_t from[1 << 20], to[1 << 20];
 
-static void fill(void)
-{
-	for (size_t i = 0; i < sizeof(from); i++)
-		from[i] = (uint8_t)(i * 31 + i / 4093);
-	memset(to, 0, sizeof(to));
-}
-
 TEST(comm_test__tells_real_sizes)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 4096, 70000, sizeof(from) };
 	struct ends e;
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	void *out = ends_mr(e.sender, from, sizeof(from)),
 	     *in = ends_mr(e.receiver, to, sizeof(to));

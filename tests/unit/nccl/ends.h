@@ -12,6 +12,14 @@
 
 #define TRIES_MAX 200000 /* of 100 us: a busy machine has its time */
 
+/* A pattern that no shift by pages or entries leaves as it is; zeros where it is to arrive. */
+static inline void ends_fill(uint8_t from[], uint8_t to[], size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		from[i] = (uint8_t)(i * 31 + i / 4093);
+	memset(to, 0, bytes);
+}
+
 static char ends_said[1024]; /* what the plugin logged last */
 
 __attribute__((format(printf, 5, 6))) static inline void ends_log(

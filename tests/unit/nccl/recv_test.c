@@ -3,13 +3,6 @@
 
 static uint8_t from[1 << 20], to[1 << 20];
 
-static void fill(void)
-{
-	for (size_t i = 0; i < sizeof(from); i++)
-		from[i] = (uint8_t)(i * 31 + i / 4093);
-	memset(to, 0, sizeof(to));
-}
-
 TEST(recv_begin__tells_entries_of_a_group_apart_by_tag)
 {
 	static int tags[8] = { 7, 3, 3, 9, 100, 1, 0, 2 };
@@ -18,7 +11,7 @@ TEST(recv_begin__tells_entries_of_a_group_apart_by_tag)
 	int bytes[8];
 	struct ends e;
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	void *out = ends_mr(e.sender, from, sizeof(from)),
 	     *in = ends_mr(e.receiver, to, sizeof(to));
@@ -55,7 +48,7 @@ TEST(recv_begin__has_as_many_in_flight_as_nccl_asks_for)
 	size_t room = 1000;
 	int tag = 4;
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	void *out = ends_mr(e.sender, from, sizeof(from)),
 	     *in = ends_mr(e.receiver, to, sizeof(to));
@@ -95,7 +88,7 @@ TEST(recv_begin__takes_groups_of_all_memory)
 	size_t room[N];
 	int tags[N], bytes[N];
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	for (unsigned i = 0; i < 2; i++)
 		in[i] = mix_open(e.receiver, i, N * ROOM);
@@ -144,7 +137,7 @@ TEST(recv_progress__waits_for_the_copy)
 	struct mixed x;
 	int done = 0, bytes = 0;
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	mixed_open(&x, 2, sizeof(from));
 	mix_put(&x.from, from, sizeof(from));
 	void *received = mixed_receive(&x, 0, sizeof(from), 1);

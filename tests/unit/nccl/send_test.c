@@ -3,13 +3,6 @@
 
 static uint8_t from[1 << 20], to[1 << 20];
 
-static void fill(void)
-{
-	for (size_t i = 0; i < sizeof(from); i++)
-		from[i] = (uint8_t)(i * 31 + i / 4093);
-	memset(to, 0, sizeof(to));
-}
-
 TEST(send_begin__waits_for_a_receive)
 {
 	struct ends e;
@@ -34,7 +27,7 @@ TEST(send_begin__cuts_what_there_is_no_room_for)
 	size_t room = 500;
 	int tag = 1, bytes = 0;
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	void *out = ends_mr(e.sender, from, sizeof(from)),
 	     *in = ends_mr(e.receiver, to, sizeof(to));
@@ -60,7 +53,7 @@ TEST(send_begin__keeps_the_order_of_messages_that_wait)
 	struct mix out[2], in[2];
 	void *sent[N], *received[N];
 
-	fill();
+	ends_fill(from, to, sizeof(from));
 	ends_open(&e);
 	for (unsigned i = 0; i < 2; i++) {
 		out[i] = mix_open(e.sender, i, sizeof(from));
