@@ -64,9 +64,6 @@ struct weft_live_config {
  * of jobs (MPICH's, Slurm's) take WEFT_HOST along to other hosts; else WEFT_HOST.  NULL: not set.
  */
 const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES]);
-/* A link without a limit (WEFT_RATE=18446744073709551615) is emulated as one of this speed: faster
- * than a machine can be.  What the machine can be is all that congestion control is told. */
-#define WEFT_LIVE_FREE_BPS UINT64_C(400000000000)
 void weft_live_defaults(struct weft_live_config *config);
 int weft_live_open(struct weft_live **live, const struct weft_live_config *config, char *error,
 	size_t error_bytes);

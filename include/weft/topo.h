@@ -36,6 +36,9 @@ extern "C" {
 #define WEFT_TOPO_NONE UINT32_MAX /* no such node, port or link */
 #define WEFT_TOPO_NAME_BYTES 32   /* room for any node or link name, NUL included */
 #define WEFT_TOPO_PLANES_MAX 16
+/* A link without a limit is emulated as one of this speed, and ports are called so: more than a
+ * machine can do.  Congestion control is told what that is. */
+#define WEFT_TOPO_FREE_BPS UINT64_C(400000000000)
 
 struct weft_topo;
 

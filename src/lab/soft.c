@@ -33,7 +33,6 @@
 
 #define IFINDEX 100
 #define END_WAIT_MS 500
-#define LINE_BPS_MAX UINT64_C(400000000000) /* "none": as programs are told (WEFT_LIVE_FREE_BPS) */
 #define IFNAMES "h%u.p%u"
 
 static volatile int stopped;
@@ -101,7 +100,7 @@ static void run_child(struct world *world, const char *fabric, pid_t parent, int
 	struct weft_switchd_config config = {
 		.fabric = fabric,
 		.dir = world->soft.dir,
-		.rate_bps = WEFT_MIN(world->rate_bps, LINE_BPS_MAX),
+		.rate_bps = WEFT_MIN(world->rate_bps, WEFT_TOPO_FREE_BPS),
 		.ifname_format = IFNAMES,
 	};
 	struct weft_switchd *sw;

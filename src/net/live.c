@@ -85,7 +85,7 @@ static void take_rate(struct weft_live *live)
 		live->rtt_ns += (uint32_t)(4 * (pkt_bits * 1000000000 / bps -
 						       pkt_bits * 1000000000 / file_bps));
 	live->rate_bps = bps * live->shape->planes;
-	live->line_bps = (is_free ? WEFT_LIVE_FREE_BPS : bps) * live->shape->planes;
+	live->line_bps = (is_free ? WEFT_TOPO_FREE_BPS : bps) * live->shape->planes;
 	uint64_t pkts = bps * SNDBUF_NS / 1000000000 / pkt_bits;
 
 	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);

@@ -70,8 +70,8 @@ static void check_rates(const struct weft_live_config *config)
 	/* Without a limit: as fast as they are emulated, which is more than machines can. */
 	setenv("WEFT_RATE", "18446744073709551615", 1);
 	REQUIRE(!weft_live_open(&live, config, error, sizeof(error)));
-	CHECK_EQ(weft_live_line_bps(live), 2 * WEFT_LIVE_FREE_BPS);
-	CHECK(live->rate_bps < WEFT_LIVE_FREE_BPS);
+	CHECK_EQ(weft_live_line_bps(live), 2 * WEFT_TOPO_FREE_BPS);
+	CHECK(live->rate_bps < WEFT_TOPO_FREE_BPS);
 	weft_live_close(live);
 	unsetenv("WEFT_RATE");
 }
