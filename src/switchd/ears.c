@@ -11,12 +11,12 @@
  * somebody; if it is the sender's, whom it has just interrupted anyway, nobody waits for an
  * interrupt of another CPU.  That is how the kernel forwards, too: in the sender's system call.
  *
- * Ears serve the few packets of a ping-pong.  Whatever takes time goes to the main thread, which
- * may run anywhere: streams, for which it gathers, and events that lie ahead.  Where lines are
- * slow every packet has such events, and there are no ears.
+ * Ears serve messages that somebody waits for.  Whatever takes time goes to the main thread, which
+ * may run anywhere: what its sender calls a stream, for which it gathers, and events that lie
+ * ahead.  Where lines are slow every packet has such events, and there are no ears.
  *
- * The baton is asked for only by who has been woken, so rarely while another has it: nobody rings
- * while the switch is awake.  Who has it sees that it is wanted after each turn, and lets it go.
+ * An ear that finds the baton taken leaves its work to who has it.  The main thread waits for it:
+ * an ear that has it sees that it is wanted after each turn, and lets it go.
  */
 #include "local.h"
 

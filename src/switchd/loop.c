@@ -32,7 +32,7 @@
 #define SLEEP_NS_MAX 500000000u
 #define LOOK_NS 1000000u /* between looks for requests while busy */
 #define EVENTS_MAX 64
-#define AHEAD_PS UINT64_C(1000000)
+#define AHEAD_PS UINT64_C(1000000)    /* where lines are fast */
 #define STREAM_PS UINT64_C(500000000) /* from one of its packets to the next */
 #define REAL_TIME_PRIORITY 2 /* as the pumps of our programs have: they take turns */
 
@@ -95,23 +95,29 @@ static void end_reboots(struct weft_switchd *sw, uint64_t now_ns)
 	}
 }
 
+/*
+ * Up to now; where there are ears, lines are fast, and from one switch to the next a packet takes
+ * less than a turn does: so on to its end, but not far ahead.  Returns the time that it is there.
+ */
+static uint64_t run_rack(struct weft_switchd *sw, uint64_t now_ps)
+{
+	uint64_t end_ps = sw->ears.n ? now_ps + AHEAD_PS : now_ps;
+
+	weft_rack_run(sw->rack, now_ps);
+	for (uint64_t next_ps; (next_ps = weft_rack_next_ps(sw->rack)) < end_ps; now_ps = next_ps)
+		weft_rack_run(sw->rack, next_ps);
+	return now_ps;
+}
+
 size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
 {
 	uint64_t now_ps = WEFT_MAX(to_ps(sw, now_ns), sw->ran_ps);
-	size_t moved = nic_take(sw, now_ps);
-
-	size_t by_iface = ifaces_take(sw, now_ps);
+	size_t moved = nic_take(sw, now_ps), by_iface = ifaces_take(sw, now_ps);
 
 	if (by_iface >= FEW_MOVED)
 		sw->bulk_ps = now_ps;
 	moved += by_iface;
-	weft_rack_run(sw->rack, now_ps);
-	for (uint64_t end_ps = now_ps + AHEAD_PS, next_ps;
-		sw->ears.n && (next_ps = weft_rack_next_ps(sw->rack)) < end_ps;) {
-		now_ps = next_ps;
-		weft_rack_run(sw->rack, now_ps);
-	}
-	sw->ran_ps = now_ps;
+	sw->ran_ps = run_rack(sw, now_ps);
 	deliver(sw, &moved);
 	if (WEFT_UNLIKELY(now_ns >= sw->next_on_ns))
 		end_reboots(sw, now_ns);
