@@ -31,6 +31,7 @@
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
 #define CONTACT_BUCKETS (2 * CONTACTS_MAX)
+#define STAND_NS_MAX UINT64_C(400000) /* between looks of the thread while somebody polls */
 #define CONTACT_TRIES 20u /* a second: a busy host, and planes that are down */
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
@@ -325,14 +326,16 @@ void run_wake(struct weft_dev *dev);
 int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
 void run_stop(struct weft_dev *dev); /* without the lock */
 
-/* ---- watch.c: who looks at the port ---- */
+/* ---- quiet.c: when not to wake the switch ---- */
 
-/* quiet.c: around a poller's turn, and around those of a post */
+/* Around a poller's turn, and around those of a post. */
 void quiet_poll(struct weft_dev *dev);
 void quiet_polled(struct weft_dev *dev);
 void quiet_post(struct weft_dev *dev);
 void quiet_posted(struct weft_dev *dev);
 void quiet_wake(struct weft_dev *dev); /* the switch, for what it has not been woken for */
+
+/* ---- watch.c: who looks at the port ---- */
 
 int watch_open(struct weft_dev *dev); /* an errno value */
 /* A poll found something, or (for_long) will not come again soon: the thread's turn. */
@@ -347,9 +350,9 @@ void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep 
 void watch_enter(struct weft_dev *dev, bool is_urgent);
 void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
 /* Nobody does.  Until when the thread may sleep: pollers come back. */
+uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 bool watch_owes_much(const struct weft_dev *dev);  /* a stream: its single packets may be late */
 bool watch_looks_soon(const struct weft_dev *dev); /* the thread: within STAND_NS_MAX */
-uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
 
 /* ---- event.c ---- */
 

@@ -226,18 +226,18 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		rc = ENOMEM;
 	else
 		rc = take_send(qp, send);
-	quiet_post(dev);
 	if (!rc && qp->attr.state == WEFT_DEV_ERR)
 		done_flush(qp);
 	else if (!rc)
 		queue_feed(qp);
 	if (!more) {
+		quiet_post(dev);
 		/* What has come in is taken in the first turn, and the second one sends. */
 		if (run_once(dev) && weft_wants_output(dev->ep))
 			(void)run_once(dev);
 		run_wake(dev);
+		quiet_posted(dev);
 	}
-	quiet_posted(dev);
 	pthread_mutex_unlock(&dev->lock);
 	return rc;
 }

@@ -9,17 +9,16 @@
  * at no cost.  Whoever says nothing makes his peer wait, though.  So each time that they were kept
  * in vain, twice as many are let go at once.
  *
- * Posts wake nobody where the program polls right after them: then it is woken, for all of them.
- * A program that does something else instead has its packets under way only when it comes back or
- * the thread looks, LATE_NS later at most.  So a post that is followed by a poll earns EARN_NS, any
- * other costs as much as it would have been late by, and it must have earned enough before.
+ * Posts wake nobody where the program comes back at once, with a poll, which wakes, or with more.
+ * One that does something else instead has its packets under way only when it comes back or the
+ * thread looks (STAND_NS_MAX).  So a post that is followed at once earns EARN_NS, any other costs
+ * as much as it would have been late by, and it must have been earned before.
  */
 #include "local.h"
 
 #define HOLD_NS 25000u
 #define VAIN_MAX 6u /* one of 64 */
 #define AT_ONCE_NS 3000
-#define LATE_NS 400000 /* STAND_NS_MAX of watch.c */
 #define EARN_NS 1000   /* that a post may be late on average */
 #define ENOUGH_NS 20000
 #define CREDIT_NS_MAX 100000
@@ -69,7 +68,7 @@ static void judge_habit(struct weft_dev *dev)
 		return;
 	int64_t late_ns = (int64_t)(weft_clock_now(NULL) - q->posted_ns);
 
-	q->credit_ns += late_ns < AT_ONCE_NS ? EARN_NS : -WEFT_MIN(late_ns, LATE_NS);
+	q->credit_ns += late_ns < AT_ONCE_NS ? EARN_NS : -WEFT_MIN(late_ns, (int64_t)STAND_NS_MAX);
 	q->credit_ns = WEFT_MAX(WEFT_MIN(q->credit_ns, CREDIT_NS_MAX), CREDIT_NS_MIN);
 	q->posted_ns = 0;
 }

@@ -37,7 +37,6 @@
 #define PATIENCE_NS_MIN UINT64_C(20000000)
 #define PATIENCE_NS_MAX UINT64_C(1000000000)
 #define STAND_NS_MIN UINT64_C(25000)
-#define STAND_NS_MAX UINT64_C(400000)
 #define COMES_BACK_NS UINT64_C(50000000) /* who has polled may do so again */
 #define ARM_TRIES 3u
 #define ENTER_TRIES 5u
@@ -77,11 +76,11 @@ bool watch_looks_soon(const struct weft_dev *dev)
 
 void watch_leave(struct weft_dev *dev, bool for_long)
 {
-	if (for_long)
-		quiet_wake(dev);
 	dev->vain = 0;
 	if (weft_wants_output(dev->ep) && (for_long || !watch_looks_soon(dev)))
 		(void)run_once(dev);
+	if (for_long)
+		quiet_wake(dev);
 	if (!dev->port->has_bell && !for_long)
 		return;
 	dev->polled_ns = 0;
