@@ -18,6 +18,7 @@
 #define SPEED_UNIT_BPS UINT64_C(100000000)
 
 struct ibv_buf {
+	struct ibv_pd *pd; /* who allocated it, and may register it */
 	uint8_t *addr;
 	size_t bytes;
 };
@@ -34,6 +35,7 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t bytes, struct ibv_buf **out)
 	buf = malloc(sizeof(*buf));
 	if (!buf)
 		return refuse(ENOMEM);
+	buf->pd = pd;
 	buf->bytes = bytes;
 	buf->addr = mmap(
 		NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -53,8 +55,11 @@ void ibv_free_buf(struct ibv_buf *buf)
 	free(buf);
 }
 
-static bool is_within(const struct ibv_buf *buf, const void *addr, size_t length)
+static bool is_part(
+	const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr, size_t length)
 {
+	if (!buf || buf->pd != pd)
+		return false;
 	uintptr_t at = (uintptr_t)addr - (uintptr_t)buf->addr;
 
 	return at <= buf->bytes && length <= buf->bytes - at;
@@ -63,15 +68,16 @@ static bool is_within(const struct ibv_buf *buf, const void *addr, size_t length
 struct ibv_mr *ibv_reg_buf_mr(
 	struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access)
 {
-	if (!buf || !is_within(buf, addr, length))
+	if (!is_part(buf, pd, addr, length))
 		return refuse(EINVAL);
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
+/* Ordinary memory has no file; the manual's word for that is not "refused". */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	(void)buf;
-	errno = EOPNOTSUPP;
+	errno = ENODATA;
 	return -1;
 }
 
@@ -89,8 +95,7 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	/* Memory or a file, and of a file all three. */
 	if (!(attr->comp_mask & MR_HAS_ADDR) || attr->comp_mask & (MR_HAS_FD | MR_HAS_FD_OFFSET))
 		return refuse(EINVAL);
-	if (attr->comp_mask & MR_HAS_BUF &&
-		(!attr->buf || !is_within(attr->buf, attr->addr, attr->length)))
+	if (attr->comp_mask & MR_HAS_BUF && !is_part(attr->buf, pd, attr->addr, attr->length))
 		return refuse(EINVAL);
 	iova = attr->comp_mask & MR_HAS_IOVA ? attr->iova : (uintptr_t)attr->addr;
 	return ibv_reg_mr_iova2(pd, attr->addr, attr->length, iova, (unsigned)attr->access);

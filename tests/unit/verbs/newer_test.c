@@ -66,6 +66,7 @@ TEST(ibv_alloc_buf__gives_pages_that_can_be_registered_in_parts)
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	CHECK(!ibv_reg_buf_mr(b.pd, buf, at + 100, 9901, 0) && errno == EINVAL);
 	CHECK(!ibv_reg_buf_mr(b.pd, buf, at - 1, 1, 0) && errno == EINVAL);
+	CHECK(!ibv_reg_buf_mr(b.pd, NULL, at, 1, 0) && errno == EINVAL);
 	attr.addr = at;
 	attr.length = 10000;
 	attr.buf = buf;
@@ -74,9 +75,27 @@ TEST(ibv_alloc_buf__gives_pages_that_can_be_registered_in_parts)
 	CHECK_EQ(ibv_dereg_mr(mr), 0);
 	attr.length++;
 	CHECK(!ibv_reg_mr_ex(b.pd, &attr) && errno == EINVAL);
-	CHECK(ibv_export_buf_dmabuf_fd(buf) < 0 && errno == EOPNOTSUPP);
+	CHECK(ibv_export_buf_dmabuf_fd(buf) < 0 && errno == ENODATA);
 	ibv_free_buf(buf);
 	ibv_free_buf(NULL);
+	close_bench(&b);
+}
+
+TEST(ibv_reg_buf_mr__wants_the_domain_that_allocated)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_pd *other = ibv_alloc_pd(b.context);
+	struct ibv_mr_init_attr attr = { .comp_mask = MR_HAS_ADDR | MR_HAS_BUF, .length = 100 };
+	void *at = ibv_alloc_buf(b.pd, 100, &attr.buf);
+
+	REQUIRE(other && at);
+	attr.addr = at;
+	errno = 0;
+	CHECK(!ibv_reg_buf_mr(other, attr.buf, at, 100, 0) && errno == EINVAL);
+	errno = 0;
+	CHECK(!ibv_reg_mr_ex(other, &attr) && errno == EINVAL);
+	ibv_free_buf(attr.buf);
+	CHECK_EQ(ibv_dealloc_pd(other), 0);
 	close_bench(&b);
 }
 
