@@ -6,12 +6,14 @@
  * everything, the thread that receives included, so a thread domain is a promise of the program's
  * that nothing is gained from; it is kept so that programs which make one go on.  A parent domain
  * is its protection domain under another name; allocators of the program's are refused, because the
- * memory that they would give is the device's business.
+ * memory that they would give is the device's business.  Leave to take memory that a confidential
+ * guest shares with its host is accepted and not needed: nothing here bounces, by any memory.
  *
  * Device memory of a card is memory that no host can see.  Here host memory stands in: it behaves
  * as the interface says and is no faster than any other.
  */
 #include "local.h"
+#include "newer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +47,8 @@ static int dealloc_td(struct ibv_td *ibv)
 static struct ibv_pd *alloc_parent_domain(
 	struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
-	const uint32_t known =
-		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | PARENT_ALLOWS_UNPROTECTED;
 
 	if (!attr || !attr->pd || attr->pd->context != context || attr->comp_mask & ~known ||
 		(attr->td && attr->td->context != context))

@@ -17,6 +17,9 @@ enum newer_mr_has { /* comp_mask of struct ibv_mr_init_attr */
 	MR_HAS_BUF = 1 << 5,
 };
 
+/* Of struct ibv_parent_domain_init_attr, beside those that the headers have. */
+#define PARENT_ALLOWS_UNPROTECTED (1u << 2)
+
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
 struct ibv_buf;

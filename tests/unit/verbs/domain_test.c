@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_device.h"
+#include "newer.h"
 
 TEST(ibv_alloc_parent_domain__is_its_protection_domain)
 {
@@ -27,6 +28,28 @@ TEST(ibv_alloc_parent_domain__is_its_protection_domain)
 	CHECK_EQ(ibv_dealloc_pd(b.pd), EBUSY);
 	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 	CHECK_EQ(ibv_dealloc_td(td), 0);
+	close_bench(&b);
+}
+
+/* As a program of a confidential guest asks: rdma-core's test_buf. */
+TEST(ibv_alloc_parent_domain__may_be_allowed_unprotected_memory)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_parent_domain_init_attr attr = { .pd = b.pd,
+		.comp_mask = PARENT_ALLOWS_UNPROTECTED };
+	struct ibv_pd *pd = ibv_alloc_parent_domain(b.context, &attr);
+	struct ibv_buf *buf;
+
+	REQUIRE(pd);
+	void *at = ibv_alloc_buf(pd, 100, &buf);
+
+	REQUIRE(at);
+	struct ibv_mr *mr = ibv_reg_buf_mr(pd, buf, at, 100, IBV_ACCESS_LOCAL_WRITE);
+
+	REQUIRE(mr);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	ibv_free_buf(buf);
+	CHECK_EQ(ibv_dealloc_pd(pd), 0);
 	close_bench(&b);
 }
 
