@@ -129,6 +129,7 @@ static inline bool reads_outstanding(const struct ext *ext)
 void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place);
 bool tails_are_due(const struct ext *ext);
 void tails_settle(struct ext *ext);
+void tails_cut(struct ext *ext, uint32_t psn); /* nothing after that will have its turn */
 void tails_store(struct ext *ext, uint32_t rkey); /* out of turn */
 void tails_forget(struct ext *ext, const uint8_t *base, uint64_t len_bytes);
 

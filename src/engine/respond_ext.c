@@ -206,10 +206,13 @@ static void tell(struct weft_qp *qp, const struct parked_imm *end, uint8_t statu
 	cq_push(qp, qp->cq_rx, &done);
 }
 
-/* The NAK is about this message: it and all after it are not acknowledged. */
+/* The NAK is about this message: it and all after it are not acknowledged, those before it are. */
 static void refuse_from(struct weft_qp *qp, const struct parked_imm *end, uint8_t syndrome,
 			uint8_t port)
 {
+	tails_cut(qp->ext, end->psn);
+	if (qp->ext->tails)
+		reads_settle_later(qp->ext);
 	qp->rx_msn -= (uint16_t)(qp->rx_msn - end->msn);
 	ack_out_ack(qp, syndrome, port);
 	qp->nak = qp->refused = syndrome;

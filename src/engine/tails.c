@@ -76,6 +76,13 @@ void tails_settle(struct ext *ext)
 		store(&ext->tail[i]);
 }
 
+void tails_cut(struct ext *ext, uint32_t psn)
+{
+	for (uint32_t i = ext->tails; i--;)
+		if (weft_psn_diff(ext->tail[i].psn, psn) > 0)
+			drop(ext, i);
+}
+
 void tails_store(struct ext *ext, uint32_t rkey)
 {
 	for (uint32_t i = ext->tails; i--;) {

@@ -125,3 +125,38 @@ TEST(tails_forget__nothing_is_stored_in_a_region_that_was_dropped)
 	CHECK_EQ(w.memory[1][4999], 0);
 	pair_end(&w);
 }
+
+/*
+ * A send that is refused in its turn ends the QP, but what was posted before it is acknowledged and
+ * told: all of it has to be there.  Of what came after it nothing shows.
+ */
+TEST(tails_settle__a_refused_send_takes_no_earlier_end_with_it)
+{
+	struct world w = { .check = true };
+	struct weft_pkt pkts[8];
+	struct weft_recv short_one = { .id = 2 };
+	struct weft_done done[4];
+
+	pair_start(&w);
+	turn(&w); /* nothing is to be settled any more */
+	pair_recv(&w, 1, 1);
+	CHECK_EQ(weft_post_receive(w.qp[1], &short_one), 0);
+	write_at(&w, 1, 0, 100);
+	struct weft_work imm = pair_work(&w, 0, WEFT_WORK_WRITE, 2, 104, 48);
+
+	imm.has_imm = true;
+	CHECK_EQ(weft_post(w.qp[0], &imm), 0);
+	pair_send(&w, 0, 3, 4096, 16);
+	write_at(&w, 4, 160, 8);
+	REQUIRE(out(&w, pkts, 8) == 4);
+	for (uint32_t i = 4; i--;)
+		in(&w, &pkts[i]);
+	CHECK_EQ(w.qp[1]->state, WEFT_QP_ERROR);
+	REQUIRE(weft_poll(w.end[1], 0, done, 4) == 2);
+	CHECK_EQ(done[0].status, WEFT_OK);
+	CHECK_EQ(done[1].status, WEFT_LOCAL_LENGTH);
+	CHECK(!memcmp(w.memory[1], w.memory[0], 100));
+	CHECK(!memcmp(w.memory[1] + 104, w.memory[0] + 104, 48));
+	CHECK_EQ(w.memory[1][167], 0);
+	pair_end(&w);
+}
