@@ -29,7 +29,6 @@ static struct device *make_device(const struct weft_dev_name *name, int index)
 	if (!d)
 		return NULL;
 	d->name = *name;
-	d->index = index;
 	d->users = 1;
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;
@@ -86,9 +85,11 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 	return htobe64(((struct device *)(void *)device)->name.guid);
 }
 
+/* None: it is the kernel's number, and by NETLINK_RDMA programs would ask for another's device. */
 int ibv_get_device_index(struct ibv_device *device)
 {
-	return ((struct device *)(void *)device)->index;
+	(void)device;
+	return -1;
 }
 
 static void fill_operations(struct verbs_context *v)

@@ -21,7 +21,6 @@ struct device {
 	struct ibv_device ibv;
 	void *ops;
 	struct weft_dev_name name;
-	int index;
 	uint32_t users; /* lists and contexts; atomic */
 	uint8_t pad[DEVICE_BYTES];
 };
