@@ -4,7 +4,8 @@
  *
  * The rules about states and attributes are those of the OCP MRC API 1.0.1.  Attributes and the
  * state change on a copy; only the entries of an EV operation are changed in place, one by one,
- * because the API wants the earlier ones done when a later one fails.
+ * because the API wants the earlier ones done when a later one fails.  So a profile that lacks
+ * something on its way to ONLINE keeps what came with the move, and stays OFFLINE.
  */
 #include "local.h"
 
@@ -14,10 +15,10 @@
 #define CONFIG                                                                                     \
 	(MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_FMT_ID | MRC_CTL_EV_PROFILE_COUNT |          \
 		MRC_CTL_EV_PROFILE_MIN_ACTIVE)
+#define OPS (MRC_CTL_EV_PROFILE_EV_OP | MRC_CTL_EV_PROFILE_EV_FIELDS_OP)
 #define MASK_ALL                                                                                   \
 	(CONFIG | MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_CUR_STATE |                        \
-		MRC_CTL_EV_PROFILE_EVENT_MASK | MRC_CTL_EV_PROFILE_EV_OP |                         \
-		MRC_CTL_EV_PROFILE_EV_FIELDS_OP | MRC_CTL_EV_PROFILE_VENDOR_CFG)
+		MRC_CTL_EV_PROFILE_EVENT_MASK | OPS | MRC_CTL_EV_PROFILE_VENDOR_CFG)
 
 /* Everything of a profile but its EVs: what fits on a stack. */
 struct head {
@@ -59,11 +60,21 @@ static int set_config(struct head *head, const struct mrc_ctl_ev_profile_attr *a
 	return 0;
 }
 
+/* Another mode or length: what stands in the list is forgotten. */
+static bool empties(const struct plant_evs *evs, const struct head *head)
+{
+	return evs->mode != head->mode || evs->count != head->count;
+}
+
 /* What must be known before QPs may use it. */
 static int check_online(struct plant *plant, const struct plant_evs *evs, const struct head *head)
 {
+	bool is_list = head->mode == MRC_CTL_EV_MODE_EXP;
+
 	if (head->mode == MRC_CTL_EV_MODE_AUTO)
 		return 0;
+	if (is_list && empties(evs, head))
+		return EINVAL;
 	const struct plant_fmt *fmt = plant_fmt_find(plant, head->fmt_id);
 
 	if (!fmt || fmt->state != MRC_CTL_PROFILE_ONLINE)
@@ -73,7 +84,7 @@ static int check_online(struct plant *plant, const struct plant_evs *evs, const 
 	/* The format may be another one than when they were given. */
 	if (evs->n_fields && fields_check(evs->field, evs->n_fields, fmt))
 		return EINVAL;
-	for (uint32_t i = 0; head->mode == MRC_CTL_EV_MODE_EXP && i < head->count; i++) {
+	for (uint32_t i = 0; is_list && i < head->count; i++) {
 		if (!evs->ev[i].ev.port)
 			return EINVAL;
 	}
@@ -143,9 +154,7 @@ static int set_fields(struct plant *plant, struct plant_evs *evs, uint64_t fmt_i
 static int check_turn(struct plant *plant, const struct plant_evs *slot,
 	const struct mrc_ctl_ev_profile_attr *attr, int mask)
 {
-	int both = MRC_CTL_EV_PROFILE_EV_OP | MRC_CTL_EV_PROFILE_EV_FIELDS_OP;
-
-	if ((mask & both) == both)
+	if ((mask & OPS) == OPS)
 		return EINVAL;
 	if (mask & MRC_CTL_EV_PROFILE_CUR_STATE && attr->cur_profile_state != slot->state)
 		return EINVAL;
@@ -160,7 +169,7 @@ static int check_turn(struct plant *plant, const struct plant_evs *slot,
 
 static void put_head(struct plant_evs *evs, const struct head *head)
 {
-	if (evs->mode != head->mode || evs->count != head->count)
+	if (empties(evs, head))
 		memset(evs->ev, 0, sizeof(evs->ev));
 	evs->state = head->state;
 	evs->mode = head->mode;
@@ -171,56 +180,6 @@ static void put_head(struct plant_evs *evs, const struct head *head)
 	evs->has_min_active = head->has_min_active;
 	evs->has_event_mask = head->has_event_mask;
 	evs->changes++;
-}
-
-static int modify(struct mrc_context *context, uint64_t id, struct mrc_ctl_ev_profile_attr *attr,
-	int mask)
-{
-	struct plant *plant = context->station->plant;
-	struct plant_evs *slot = plant_evs_take(plant, id);
-
-	if (!slot)
-		return ENOMEM;
-	struct head head = { slot->state, slot->mode, slot->fmt_id, slot->count, slot->min_active,
-		slot->event_mask, slot->has_min_active, slot->has_event_mask };
-	int rc = check_turn(plant, slot, attr, mask);
-
-	if (!rc)
-		rc = set_config(&head, attr, mask);
-	if (!rc && head.min_active > head.count && head.mode != MRC_CTL_EV_MODE_AUTO)
-		rc = EINVAL;
-	if (!rc && head.mode != MRC_CTL_EV_MODE_AUTO && mask & MRC_CTL_EV_PROFILE_FMT_ID &&
-		!plant_fmt_find(plant, head.fmt_id))
-		rc = ENOENT;
-	if (!rc && mask & MRC_CTL_EV_PROFILE_STATE)
-		rc = move(plant, slot, &head, mask, attr->profile_state);
-	if (!rc && mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP)
-		rc = set_fields(plant, slot, head.fmt_id, attr);
-	if (rc)
-		return rc;
-	put_head(slot, &head);
-	if (mask & MRC_CTL_EV_PROFILE_VENDOR_CFG)
-		memcpy(slot->vendor_cfg, attr->vendor_cfg, sizeof(slot->vendor_cfg));
-	if (slot->mode == MRC_CTL_EV_MODE_GEN && slot->n_fields &&
-		(mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP ||
-			(mask & ~MRC_CTL_EV_PROFILE_EV_OP &&
-				slot->state == MRC_CTL_PROFILE_OFFLINE)))
-		generate(context, slot);
-	return mask & MRC_CTL_EV_PROFILE_EV_OP ? evs_operate(slot, plant, attr, false) : 0;
-}
-
-int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
-	struct mrc_ctl_ev_profile_attr *attr, int attr_mask)
-{
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
-		return fail(EINVAL);
-	struct plant *plant = mrc_ctx->station->plant;
-
-	plant_lock(plant);
-	int rc = modify(mrc_ctx, ev_profile_id, attr, attr_mask);
-
-	plant_unlock(plant);
-	return rc ? fail(rc) : 0;
 }
 
 static int get_fields(const struct plant_evs *evs, struct mrc_ctl_ev_profile_attr *attr)
@@ -238,6 +197,89 @@ static int get_fields(const struct plant_evs *evs, struct mrc_ctl_ev_profile_att
 		memcpy(attr->ev_fields_op.fields, evs->field,
 			sizeof(evs->field[0]) * (size_t)evs->n_fields);
 	return 0;
+}
+
+/* A modify may ask as a query does; it is then one for the rest of what it says. */
+static bool asks(const struct mrc_ctl_ev_profile_attr *attr, int mask)
+{
+	return (mask & MRC_CTL_EV_PROFILE_EV_OP &&
+		       (attr->ev_op.op == MRC_CTL_EV_OP_QUERY_EV_STATE ||
+			       attr->ev_op.op == MRC_CTL_EV_OP_QUERY_EV_ARRAY)) ||
+	       (mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP &&
+		       attr->ev_fields_op.op == MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS);
+}
+
+/* All but the EVs of a list, and a move that waits for those: done, or nothing has changed. */
+static int configure(struct mrc_context *context, struct plant_evs *slot, struct head *head,
+	const struct mrc_ctl_ev_profile_attr *attr, int mask)
+{
+	struct plant *plant = context->station->plant;
+	bool sets_fields = mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP && !asks(attr, mask);
+	int rc = set_config(head, attr, mask);
+
+	if (!rc && head->min_active > head->count && head->mode != MRC_CTL_EV_MODE_AUTO)
+		rc = EINVAL;
+	if (!rc && head->mode != MRC_CTL_EV_MODE_AUTO && mask & MRC_CTL_EV_PROFILE_FMT_ID &&
+		!plant_fmt_find(plant, head->fmt_id))
+		rc = ENOENT;
+	if (!rc && mask & MRC_CTL_EV_PROFILE_STATE)
+		rc = move(plant, slot, head, mask, attr->profile_state);
+	if (!rc && sets_fields)
+		rc = set_fields(plant, slot, head->fmt_id, attr);
+	if (rc)
+		return rc;
+	bool anew = sets_fields || empties(slot, head);
+
+	put_head(slot, head);
+	if (mask & MRC_CTL_EV_PROFILE_VENDOR_CFG)
+		memcpy(slot->vendor_cfg, attr->vendor_cfg, sizeof(slot->vendor_cfg));
+	if (slot->mode == MRC_CTL_EV_MODE_GEN && slot->n_fields && anew)
+		generate(context, slot);
+	return 0;
+}
+
+static int modify(struct mrc_context *context, uint64_t id, struct mrc_ctl_ev_profile_attr *attr,
+	int mask)
+{
+	struct plant *plant = context->station->plant;
+	struct plant_evs *slot = plant_evs_take(plant, id);
+
+	if (!slot)
+		return ENOMEM;
+	struct head head = { slot->state, slot->mode, slot->fmt_id, slot->count, slot->min_active,
+		slot->event_mask, slot->has_min_active, slot->has_event_mask };
+	/* What a move to ONLINE needs may come with it: then that is done before. */
+	bool is_late = mask & OPS && mask & MRC_CTL_EV_PROFILE_STATE &&
+		       attr->profile_state == MRC_CTL_PROFILE_ONLINE &&
+		       slot->state == MRC_CTL_PROFILE_OFFLINE;
+	int rc = check_turn(plant, slot, attr, mask);
+
+	if (!rc && !(asks(attr, mask) && !(mask & ~OPS)))
+		rc = configure(context, slot, &head, attr,
+			is_late ? mask & ~MRC_CTL_EV_PROFILE_STATE : mask);
+	if (!rc && mask & MRC_CTL_EV_PROFILE_EV_OP)
+		rc = evs_operate(slot, plant, attr, asks(attr, mask));
+	if (!rc && mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP && asks(attr, mask))
+		rc = get_fields(slot, attr);
+	if (!rc && is_late)
+		rc = move(plant, slot, &head, mask, MRC_CTL_PROFILE_ONLINE);
+	if (!rc && is_late)
+		put_head(slot, &head);
+	return rc;
+}
+
+int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
+	struct mrc_ctl_ev_profile_attr *attr, int attr_mask)
+{
+	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+		return fail(EINVAL);
+	struct plant *plant = mrc_ctx->station->plant;
+
+	plant_lock(plant);
+	int rc = modify(mrc_ctx, ev_profile_id, attr, attr_mask);
+
+	plant_unlock(plant);
+	return rc ? fail(rc) : 0;
 }
 
 static void get_head(
@@ -265,9 +307,8 @@ int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id
 	struct mrc_ctl_ev_profile_attr *attr, int attr_mask)
 {
 	static struct plant_evs none; /* never written: has no EVs to operate on */
-	int both = MRC_CTL_EV_PROFILE_EV_OP | MRC_CTL_EV_PROFILE_EV_FIELDS_OP;
 
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL || (attr_mask & both) == both)
+	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL || (attr_mask & OPS) == OPS)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 	int rc = 0;

@@ -65,6 +65,23 @@ static bool is_needed(struct plant *plant, uint64_t id)
 	return false;
 }
 
+static int get_fields(const struct plant_fmt *fmt, struct mrc_ctl_ev_fmt_profile_attr *attr)
+{
+	int room = attr->ev_fmt_op.fmt_field_count;
+
+	if (attr->ev_fmt_op.op != MRC_CTL_EV_FMT_OP_QUERY_FIELDS)
+		return EINVAL;
+	attr->ev_fmt_op.fmt_field_count = fmt->n_fields;
+	if (room < fmt->n_fields)
+		return E2BIG;
+	if (fmt->n_fields && !attr->ev_fmt_op.fmt_fields)
+		return EINVAL;
+	if (fmt->n_fields)
+		memcpy(attr->ev_fmt_op.fmt_fields, fmt->field,
+			sizeof(fmt->field[0]) * fmt->n_fields);
+	return 0;
+}
+
 static int modify(struct plant *plant, uint64_t id, struct mrc_ctl_ev_fmt_profile_attr *attr,
 	int mask)
 {
@@ -73,7 +90,10 @@ static int modify(struct plant *plant, uint64_t id, struct mrc_ctl_ev_fmt_profil
 	if (!slot)
 		return ENOMEM;
 	struct plant_fmt fmt = *slot;
-	int config = MRC_CTL_EV_FMT_PROFILE_MODE | MRC_CTL_EV_FMT_PROFILE_OP;
+	/* The published list of what a modify may do has the question for fields, too. */
+	bool asks = mask & MRC_CTL_EV_FMT_PROFILE_OP &&
+		    attr->ev_fmt_op.op == MRC_CTL_EV_FMT_OP_QUERY_FIELDS;
+	int config = MRC_CTL_EV_FMT_PROFILE_MODE | (asks ? 0 : MRC_CTL_EV_FMT_PROFILE_OP);
 	int rc = 0;
 
 	if (mask & MRC_CTL_EV_FMT_PROFILE_CUR_STATE && attr->cur_profile_state != fmt.state)
@@ -96,7 +116,7 @@ static int modify(struct plant *plant, uint64_t id, struct mrc_ctl_ev_fmt_profil
 		fmt.mode = (uint8_t)attr->ev_fmt_mode;
 	}
 	if (mask & MRC_CTL_EV_FMT_PROFILE_OP)
-		rc = set_fields(&fmt, attr);
+		rc = asks ? get_fields(&fmt, attr) : set_fields(&fmt, attr);
 	if (mask & MRC_CTL_EV_FMT_VENDOR_CFG)
 		memcpy(fmt.vendor_cfg, attr->vendor_cfg, sizeof(fmt.vendor_cfg));
 	if (!rc && mask & MRC_CTL_EV_FMT_PROFILE_STATE)
@@ -118,23 +138,6 @@ int mrc_ctl_modify_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_p
 
 	plant_unlock(plant);
 	return rc ? fail(rc) : 0;
-}
-
-static int get_fields(const struct plant_fmt *fmt, struct mrc_ctl_ev_fmt_profile_attr *attr)
-{
-	int room = attr->ev_fmt_op.fmt_field_count;
-
-	if (attr->ev_fmt_op.op != MRC_CTL_EV_FMT_OP_QUERY_FIELDS)
-		return EINVAL;
-	attr->ev_fmt_op.fmt_field_count = fmt->n_fields;
-	if (room < fmt->n_fields)
-		return E2BIG;
-	if (fmt->n_fields && !attr->ev_fmt_op.fmt_fields)
-		return EINVAL;
-	if (fmt->n_fields)
-		memcpy(attr->ev_fmt_op.fmt_fields, fmt->field,
-			sizeof(fmt->field[0]) * fmt->n_fields);
-	return 0;
 }
 
 int mrc_ctl_query_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,

@@ -134,6 +134,114 @@ TEST(mrc_ctl_modify_ev_profile__refuses_two_operations_and_odd_masks)
 	stage_close(&stage);
 }
 
+/* "To ONLINE: MIN_ACTIVE, EVENT_MASK, REPLACE_EV": what a move needs may come with it. */
+TEST(mrc_ctl_modify_ev_profile__takes_what_online_needs_in_the_same_call)
+{
+	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 7, 7 }, { 16, 2, 0, 0, 0 } };
+	struct mrc_ctl_ev_op_entry entries[4] = { 0 }, got[4];
+	struct mrc_ctl_ev_profile_attr attr = { .profile_state = MRC_CTL_PROFILE_ONLINE,
+		.ev_min_active = 3,
+		.ev_op = { MRC_CTL_EV_OP_REPLACE_EV, entries, 3 },
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 2 } };
+	int mask = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MIN_ACTIVE;
+	struct stage s;
+
+	stage_open(&s);
+	struct plant_evs *evs = s.station.plant->evs;
+
+	stage_format(&s, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&s, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
+	for (uint32_t i = 0; i < 4; i++)
+		entries[i].ev_new = stage_ev(i, (uint8_t)(i + 1));
+	mask |= MRC_CTL_EV_PROFILE_EV_OP;
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&s.context, 1, &attr, mask)), EINVAL);
+	CHECK_EQ(evs[0].state, MRC_CTL_PROFILE_OFFLINE); /* one was missing; three are there */
+	attr.ev_op.entries = &entries[3];
+	attr.ev_op.entry_count = 1;
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, mask));
+	CHECK_EQ(evs[0].state, MRC_CTL_PROFILE_ONLINE);
+	CHECK_EQ(evs[0].min_active, 3);
+	CHECK(!stage_op(&s, 1, MRC_CTL_EV_OP_QUERY_EV_ARRAY, got, 4));
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK_MEM(&got[i].ev, &entries[i].ev_new, sizeof(got[i].ev));
+
+	REQUIRE(!stage_evs(&s, 2, MRC_CTL_EV_MODE_GEN, 13, 4));
+	mask = MRC_CTL_EV_PROFILE_STATE | FIELDS;
+	fields[0].max_val = 8;
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&s.context, 2, &attr, mask)), EINVAL);
+	CHECK_EQ(evs[1].state, MRC_CTL_PROFILE_OFFLINE);
+	fields[0].max_val = 7;
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 2, &attr, mask));
+	CHECK_EQ(evs[1].state, MRC_CTL_PROFILE_ONLINE);
+	CHECK_EQ(evs[1].ev[3].ev.port, 4);
+	stage_close(&s);
+}
+
+/* Another length or mode empties the list: what was there cannot count for what is to be. */
+TEST(mrc_ctl_modify_ev_profile__does_not_go_online_with_a_list_that_it_empties)
+{
+	struct mrc_ctl_ev_op_entry entries[4] = { 0 };
+	struct mrc_ctl_ev_field fields[1] = { { 16, 0, 0, 7, 7 } };
+	struct mrc_ctl_ev_profile_attr attr = {
+		.profile_state = MRC_CTL_PROFILE_ONLINE, .ev_count = 3
+	};
+	int mask = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_COUNT;
+	struct stage s;
+
+	stage_open(&s);
+	struct plant_evs *evs = s.station.plant->evs;
+
+	stage_format(&s, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&s, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
+	for (uint32_t i = 0; i < 4; i++)
+		entries[i].ev_new = stage_ev(i, 1);
+	REQUIRE(!stage_op(&s, 1, MRC_CTL_EV_OP_REPLACE_EV, entries, 4));
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&s.context, 1, &attr, mask)), EINVAL);
+	CHECK_EQ(evs[0].state, MRC_CTL_PROFILE_OFFLINE);
+	CHECK_EQ(evs[0].count, 4);
+	CHECK(!stage_state(&s, 1, MRC_CTL_PROFILE_ONLINE)); /* nothing has changed */
+	REQUIRE(!stage_evs(&s, 2, MRC_CTL_EV_MODE_GEN, 13, 4));
+	REQUIRE(!mrc_ctl_modify_ev_profile(&s.context, 2,
+		&(struct mrc_ctl_ev_profile_attr){
+			.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 1 } },
+		FIELDS));
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 2, &attr, mask)); /* is generated anew */
+	CHECK_EQ(evs[1].ev[2].ev.port, 3);
+	stage_close(&s);
+}
+
+/* The published lists of what a modify may do have the questions, too. */
+TEST(mrc_ctl_modify_ev_profile__answers_the_questions_of_a_query)
+{
+	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 7, 7 }, { 16, 2, 0, 0, 0 } }, got[4];
+	struct mrc_ctl_ev_op_entry entries[4];
+	struct mrc_ctl_ev_profile_attr attr = {
+		.ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, 4 },
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+	struct stage s;
+
+	stage_open(&s);
+	stage_format(&s, 13, MRC_CTL_EV_FMT_MODE_STEV);
+	REQUIRE(!stage_evs(&s, 1, MRC_CTL_EV_MODE_GEN, 13, 4));
+	REQUIRE(!set_fields(&s, fields, 2));
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS)), E2BIG);
+	CHECK_EQ(attr.ev_fields_op.field_count, 2);
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS));
+	CHECK_EQ(got[1].init_val, 2);
+	REQUIRE(!stage_state(&s, 1, MRC_CTL_PROFILE_ONLINE));
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS));
+	uint32_t changes = s.station.plant->evs[0].changes;
+
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+	CHECK_EQ(entries[3].ev.port, 4);
+	attr.ev_op.op = MRC_CTL_EV_OP_QUERY_EV_STATE;
+	entries[0].state = MRC_CTL_EV_UNKNOWN;
+	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+	CHECK_EQ(entries[0].state, MRC_CTL_EV_GOOD);
+	CHECK_EQ(s.station.plant->evs[0].changes, changes); /* no QP has anything to hear */
+	stage_close(&s);
+}
+
 TEST(mrc_ctl_query_ev_profile__says_how_many_fields)
 {
 	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 0, 0 }, { 16, 2, 0, 0, 0 } }, got[2];

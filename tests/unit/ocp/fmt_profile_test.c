@@ -115,3 +115,19 @@ TEST(mrc_ctl_modify_ev_fmt_profile__keeps_what_a_vendor_says)
 	CHECK_EQ(attr.vendor_cfg[2], 3);
 	stage_close(&stage);
 }
+
+TEST(mrc_ctl_modify_ev_fmt_profile__answers_the_question_for_fields)
+{
+	struct mrc_ctl_ev_fmt_field got[2] = { 0 };
+	struct mrc_ctl_ev_fmt_profile_attr attr = {
+		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_QUERY_FIELDS, got, 1 } };
+	struct stage stage;
+
+	stage_open(&stage);
+	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV); /* and is online */
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_fmt_profile(&stage.context, 13, &attr, OP)), E2BIG);
+	CHECK_EQ(attr.ev_fmt_op.fmt_field_count, 2);
+	CHECK(!mrc_ctl_modify_ev_fmt_profile(&stage.context, 13, &attr, OP));
+	CHECK_EQ(got[1].width, 16);
+	stage_close(&stage);
+}
