@@ -320,9 +320,6 @@ struct weft_dev_qp_init {
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
 	uint32_t owner; /* of events, see weft_dev_listener_open(); 0: nobody in particular */
 	void *user;     /* of events */
-	/* Becomes WEFT_DEV_ERR when a failed completion of its is taken, and is not touched any
-	 * more once the QP is closed, whoever polls meanwhile.  Or NULL. */
-	uint32_t *state;
 };
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */
 int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,

@@ -266,19 +266,14 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn)
 	cq->told = told;
 }
 
-/* The program knows that this send is over, or that its queue pair has failed.  Here and not where
- * it looks at the completion: without the lock, another thread may have destroyed that. */
+/* The program knows that this send is over. */
 static void tell(struct weft_dev *dev, const struct weft_dev_wc *wc)
 {
 	struct weft_dev_qp *qp = dev->qps[wc->qpn & (SLOTS - 1)];
 	bool is_send = wc->op != WEFT_DEV_DONE_RECV && wc->op != WEFT_DEV_DONE_RECV_IMM;
 
-	if (!qp || qp->number != wc->qpn)
-		return;
-	if (is_send && qp->untold)
+	if (is_send && qp && qp->number == wc->qpn && qp->untold)
 		qp->untold--;
-	if (wc->status && qp->init.state)
-		__atomic_store_n(qp->init.state, WEFT_DEV_ERR, __ATOMIC_RELAXED);
 }
 
 static int take(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)

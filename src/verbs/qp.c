@@ -127,9 +127,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 		.sq_sges = qp->cap.max_send_sge,
 		.rq_sges = qp->cap.max_recv_sge,
 		.inline_bytes = qp->cap.max_inline_data,
-		.user = qp,
-		/* Programs read it, and a pair that has failed says so by its completions. */
-		.state = &qp->ibv.qp_base.state };
+		.user = qp };
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		error = !build_open(qp)                              ? ENOMEM

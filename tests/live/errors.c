@@ -172,6 +172,7 @@ static void refused(const struct refusal *r)
 		link.told.rkey ^ r->rkey_change);
 	post(&link, IBV_WR_SEND, 2, 8); /* for which there is no receive */
 	want(&link, "refused", 1, r->status);
+	check("the state that the program gave", (long)link.qp->state, IBV_QPS_RTS);
 	want_flushed(&link, 2, 2);
 	check("the server's event", order(&link, ORDER_EVENT),
 		r->status == IBV_WC_REM_INV_REQ_ERR ? IBV_EVENT_QP_REQ_ERR

@@ -78,51 +78,6 @@ TEST(weft_dev_cq_arm__waits_for_solicited_ones)
 	pair_close(s);
 }
 
-static void fail_receive(struct side *s, struct weft_dev_qp *qp)
-{
-	struct weft_dev_sge sge = side_sge(s, 0, 8);
-	struct weft_dev_recv recv = { .sges = &sge, .n_sges = 1 };
-	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_INIT };
-
-	CHECK_EQ(weft_dev_qp_modify(qp, &attr, WEFT_DEV_SET_STATE), 0);
-	CHECK_EQ(weft_dev_post_recv(qp, &recv), 0);
-	attr.state = WEFT_DEV_ERR;
-	CHECK_EQ(weft_dev_qp_modify(qp, &attr, WEFT_DEV_SET_STATE), 0);
-}
-
-TEST(weft_dev_cq_poll__says_where_it_is_read_that_a_pair_has_failed)
-{
-	struct side *s = side_open();
-	uint32_t state[2] = { WEFT_DEV_INIT, WEFT_DEV_INIT };
-	struct weft_dev_qp *qp[2];
-
-	for (unsigned i = 0; i < 2; i++) {
-		struct weft_dev_qp_init init = { .profile = WEFT_DEV_EXTENDED,
-			.cq_tx = s->cq,
-			.cq_rx = s->cq,
-			.sq_depth = 1,
-			.rq_depth = 1,
-			.sq_sges = 1,
-			.rq_sges = 1,
-			.state = &state[i] };
-
-		REQUIRE(!weft_dev_qp_open(s->pd, &init, &qp[i]));
-		fail_receive(s, qp[i]);
-	}
-	CHECK_EQ(state[0], WEFT_DEV_INIT); /* the program does not know yet */
-	CHECK_EQ(side_wait(s).status, WEFT_DEV_WR_FLUSH_ERR);
-	CHECK_EQ(state[0], WEFT_DEV_ERR);
-	CHECK_EQ(state[1], WEFT_DEV_INIT);
-	/* What was not taken is gone with the pair: nothing is said of it any more. */
-	struct weft_dev_wc wc;
-
-	CHECK_EQ(weft_dev_qp_close(qp[1]), 0);
-	CHECK_EQ(weft_dev_cq_poll(s->cq, &wc, 1), 0);
-	CHECK_EQ(state[1], WEFT_DEV_INIT);
-	CHECK_EQ(weft_dev_qp_close(qp[0]), 0);
-	side_close(s);
-}
-
 TEST(weft_dev_cq_poll__tells_of_an_overrun)
 {
 	struct side *s[2];
