@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * alive - which objects of the API there are in this process, so that destroying one twice is an
- * error and not the end of the program.
+ * alive - which objects of the API there are in this process, so that destroying one twice, or
+ * making something of one that is gone, is an error and not the end of the program.
  *
- * A set of addresses, asked only where objects are destroyed.  An address may come back as another
- * object's, and then the second destroy hits that one: who wants to be sure clears his pointers.
+ * A set of addresses, asked by all calls but those about work: posts, polls, arms, events.  An
+ * address may come back as another object's, and then the second destroy hits that one: who wants
+ * to be sure clears his pointers.
  */
 #include "local.h"
 

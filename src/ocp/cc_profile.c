@@ -108,7 +108,7 @@ static int modify(
 int mrc_ctl_modify_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id,
 	struct mrc_ctl_cc_profile_attr *attr, int attr_mask)
 {
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 
@@ -124,7 +124,7 @@ int mrc_ctl_query_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id
 {
 	static const struct plant_cc none;
 
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 

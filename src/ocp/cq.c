@@ -48,7 +48,7 @@ static int open_fds(struct mrc_comp_channel *channel)
 
 int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel **channel)
 {
-	if (!mrc_ctx || !channel)
+	if (!alive_is(mrc_ctx) || !channel)
 		return EINVAL;
 	struct mrc_comp_channel *own = calloc(1, sizeof(*own));
 
@@ -73,7 +73,7 @@ int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel
 
 int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd)
 {
-	if (!channel || !fd)
+	if (!alive_is(channel) || !fd)
 		return fail(EINVAL);
 	*fd = channel->fd;
 	return 0;
@@ -167,10 +167,15 @@ void acks_await(const _Atomic uint32_t *unacked)
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 }
 
+bool channel_fits(const struct mrc_comp_channel *channel, const struct mrc_context *context)
+{
+	return !channel || (alive_is(channel) && channel->context == context);
+}
+
 struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
 	struct mrc_comp_channel *channel, int comp_vector)
 {
-	if (!mrc_ctx || cqe < 1 || comp_vector || (channel && channel->context != mrc_ctx))
+	if (!alive_is(mrc_ctx) || cqe < 1 || comp_vector || !channel_fits(channel, mrc_ctx))
 		return fail_null(EINVAL);
 	struct mrc_cq *cq = calloc(1, sizeof(*cq));
 

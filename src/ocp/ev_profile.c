@@ -271,7 +271,7 @@ static int modify(struct mrc_context *context, uint64_t id, struct mrc_ctl_ev_pr
 int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
 	struct mrc_ctl_ev_profile_attr *attr, int attr_mask)
 {
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 
@@ -308,7 +308,7 @@ int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id
 {
 	static struct plant_evs none; /* never written: has no EVs to operate on */
 
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL || (attr_mask & OPS) == OPS)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL || (attr_mask & OPS) == OPS)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 	int rc = 0;

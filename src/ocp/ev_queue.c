@@ -17,7 +17,7 @@
 struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
 	struct mrc_comp_channel *channel, int comp_vector)
 {
-	if (!mrc_ctx || cqe < 1 || comp_vector || (channel && channel->context != mrc_ctx))
+	if (!alive_is(mrc_ctx) || cqe < 1 || comp_vector || !channel_fits(channel, mrc_ctx))
 		return fail_null(EINVAL);
 	struct station *station = mrc_ctx->station;
 	struct mrc_cq *cq = calloc(1, sizeof(*cq));

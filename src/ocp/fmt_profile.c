@@ -129,7 +129,7 @@ static int modify(struct plant *plant, uint64_t id, struct mrc_ctl_ev_fmt_profil
 int mrc_ctl_modify_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
 	struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask)
 {
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 
@@ -145,7 +145,7 @@ int mrc_ctl_query_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_pr
 {
 	static const struct plant_fmt none;
 
-	if (!mrc_ctx || !attr || attr_mask & ~MASK_ALL)
+	if (!alive_is(mrc_ctx) || !attr || attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	struct plant *plant = mrc_ctx->station->plant;
 	int rc = 0;

@@ -24,7 +24,7 @@ static bool is_possible(const struct mrc_qp_hint_attr *attr, int mask)
 struct mrc_qp_hint *mrc_create_qp_hint(
 	struct mrc_context *mrc_ctx, struct mrc_qp_hint_init_attr *init_attr)
 {
-	if (!mrc_ctx || !init_attr || !is_possible(&init_attr->attr, MASK_ALL))
+	if (!alive_is(mrc_ctx) || !init_attr || !is_possible(&init_attr->attr, MASK_ALL))
 		return fail_null(EINVAL);
 	if (atomic_fetch_add(&mrc_ctx->station->hints, 1) >= HINTS_MAX) {
 		atomic_fetch_sub(&mrc_ctx->station->hints, 1);
@@ -71,7 +71,7 @@ static void copy(struct mrc_qp_hint_attr *to, const struct mrc_qp_hint_attr *fro
 int mrc_query_qp_hint(
 	struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask)
 {
-	if (!qp_hint || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL)
+	if (!alive_is(qp_hint) || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL)
 		return fail(EINVAL);
 	copy(qp_hint_attr, &qp_hint->attr, qp_hint_attr_mask);
 	return 0;
@@ -80,7 +80,7 @@ int mrc_query_qp_hint(
 int mrc_modify_qp_hint(
 	struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask)
 {
-	if (!qp_hint || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL ||
+	if (!alive_is(qp_hint) || !qp_hint_attr || qp_hint_attr_mask & ~MASK_ALL ||
 		!is_possible(qp_hint_attr, qp_hint_attr_mask))
 		return fail(EINVAL);
 	copy(&qp_hint->attr, qp_hint_attr, qp_hint_attr_mask);

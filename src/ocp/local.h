@@ -173,6 +173,8 @@ int ev_queue_arm(struct mrc_cq *cq, int solicited_only);
 void ev_queue_close(struct mrc_cq *cq); /* under the station's lock */
 
 bool channel_ring(struct mrc_cq *cq);
+/* None, or one of that context's. */
+bool channel_fits(const struct mrc_comp_channel *channel, const struct mrc_context *context);
 void acks_await(const _Atomic uint32_t *unacked);
 /* A GID of any of the forms that a device has, as the one by which it is found. */
 void gid_find(const union ibv_gid *gid, uint8_t address[16]);

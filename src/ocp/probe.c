@@ -106,7 +106,7 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 	enum mrc_ctl_ep_op_type op_type, struct mrc_ctl_ep_req *req, int num_req,
 	uint32_t rsp_timeout, struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
 {
-	if (!mrc_ctx || !req || !rsp || !num_rsp || num_req < 1 || num_req > BATCH_MAX)
+	if (!alive_is(mrc_ctx) || !req || !rsp || !num_rsp || num_req < 1 || num_req > BATCH_MAX)
 		return fail(EINVAL);
 	*num_rsp = 0;
 	if ((op_type != MRC_CTL_EP_OP_EV_PROBE && op_type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE) ||

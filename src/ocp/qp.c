@@ -45,7 +45,7 @@ static void take_defaults(struct mrc_qp *qp)
 /* Not one of EV events, and not another context's, which would get its errors. */
 static bool is_usable(const struct mrc_cq *cq, const struct mrc_context *context)
 {
-	return cq && cq->inner && cq->context == context;
+	return alive_is(cq) && cq->inner && cq->context == context;
 }
 
 struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_attr *mrc_qp_attr)
@@ -53,7 +53,7 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 	struct mrc_qp_init_attr *asked = mrc_qp_attr;
 	struct weft_dev_attr dev;
 
-	if (!mrc_ctx || !asked || !asked->pd || asked->pd->context != mrc_ctx->verbs ||
+	if (!alive_is(mrc_ctx) || !asked || !asked->pd || asked->pd->context != mrc_ctx->verbs ||
 		!is_usable(asked->send_cq, mrc_ctx) || !is_usable(asked->recv_cq, mrc_ctx) ||
 		(unsigned)asked->protocol_version > MRC_PROTOCOL_VERSION_1)
 		return fail_null(EINVAL);
@@ -121,7 +121,7 @@ int mrc_destroy_qp(struct mrc_qp *qp)
 
 int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn)
 {
-	if (!qp || !qpn)
+	if (!alive_is(qp) || !qpn)
 		return fail(EINVAL);
 	*qpn = weft_dev_qp_number(qp->inner);
 	return 0;
@@ -133,7 +133,7 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	struct weft_dev_qp_attr own;
 	struct weft_dev_qp_init init;
 
-	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
+	if (!alive_is(qp) || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
 		mrc_attr_mask & ~MRC_QP_ALL || vattr_mask & ~VERBS_QP_ALL)
 		return EINVAL;
 	pthread_mutex_lock(&qp->lock);

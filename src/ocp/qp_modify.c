@@ -249,7 +249,7 @@ static int modify(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	struct mrc_qp_attr *mrc_attr, int mrc_attr_mask)
 {
-	if (!qp || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
+	if (!alive_is(qp) || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
 		vattr_mask & ~VERBS_QP_ALL)
 		return EINVAL;
 	int rc = mrc_attr ? check_mrc(mrc_attr, mrc_attr_mask) : 0;

@@ -57,10 +57,16 @@ int mrc_query_device(struct ibv_context *context, struct mrc_device_attr *attr, 
 	return 0;
 }
 
+/* None, or one of that device's. */
+static bool is_of(const struct mrc_context *mcontext, const struct ibv_context *context)
+{
+	return !mcontext || (alive_is(mcontext) && mcontext->verbs == context);
+}
+
 int mrc_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext,
 	struct mrc_device_attr *attr, int *supported)
 {
-	if (mcontext && mcontext->verbs != context)
+	if (!is_of(mcontext, context))
 		return fail(EINVAL);
 	return mrc_query_device(context, attr, supported);
 }
@@ -125,7 +131,7 @@ int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr
 int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext,
 	struct mrc_ctl_device_attr *ctl_attr, int *supported)
 {
-	if (!context || !ctl_attr || !supported || (mcontext && mcontext->verbs != context))
+	if (!context || !ctl_attr || !supported || !is_of(mcontext, context))
 		return fail(EINVAL);
 	memset(ctl_attr, 0, sizeof(*ctl_attr));
 	*supported = weft_verbs_device(context) != NULL;
@@ -137,7 +143,7 @@ int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mco
 int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num,
 	struct mrc_ctl_port_attr *attr, int attr_mask)
 {
-	if (!context || !attr || attr_mask & ~MRC_CTL_PORT_ADMIN_STATE || port_num < 1 ||
+	if (!alive_is(context) || !attr || attr_mask & ~MRC_CTL_PORT_ADMIN_STATE || port_num < 1 ||
 		port_num > context->station->planes)
 		return fail(EINVAL);
 	plant_lock(context->station->plant);
@@ -153,7 +159,7 @@ int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num,
 int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num,
 	struct mrc_ctl_port_attr *attr, int attr_mask)
 {
-	if (!context || !attr || attr_mask & ~MRC_CTL_PORT_ADMIN_STATE || port_num < 1 ||
+	if (!alive_is(context) || !attr || attr_mask & ~MRC_CTL_PORT_ADMIN_STATE || port_num < 1 ||
 		port_num > context->station->planes)
 		return fail(EINVAL);
 	if (!(attr_mask & MRC_CTL_PORT_ADMIN_STATE))

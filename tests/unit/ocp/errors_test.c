@@ -433,3 +433,50 @@ TEST(profiles)
 	EACH(r.context, &fmt, &evs, &cc, 2, EINVAL); /* it is not */
 	rig_close(&r);
 }
+
+/* Objects that were destroyed, in calls that are not about work: an answer, and not a crash. */
+TEST(what_is_gone)
+{
+	struct mrc_qp_hint_init_attr hint_init = { .attr = { 1, 2, 3 } };
+	struct mrc_ctl_ev_fmt_profile_attr fmt = { 0 };
+	struct mrc_ctl_ev_profile_attr evs = { 0 };
+	struct mrc_ctl_cc_profile_attr cc = { 0 };
+	struct mrc_comp_channel *channel, *other;
+	struct mrc_ctl_port_attr port = { 0 };
+	struct mrc_device_attr device;
+	struct ibv_qp_attr v;
+	struct mrc_qp_attr m = { 0 };
+	struct rig r;
+	uint32_t qpn;
+	int n;
+
+	rig_open(&r);
+	struct mrc_context *gone = mrc_create_context(r.verbs, NULL);
+	struct mrc_cq *cq = mrc_create_cq(r.context, 4, NULL, NULL, 0);
+	struct mrc_qp_hint *hint = mrc_create_qp_hint(r.context, &hint_init);
+	struct mrc_qp *qp = mrc_create_qp(r.context, &r.init);
+
+	REQUIRE(gone && cq && hint && qp && !mrc_create_comp_channel(r.context, &channel));
+	CHECK_EQ(mrc_destroy_context(gone) | mrc_destroy_cq(cq) | mrc_destroy_qp_hint(hint), 0);
+	CHECK_EQ(mrc_destroy_qp(qp) | mrc_destroy_comp_channel(channel), 0);
+	CHECK_EQ(ERRNO_OF(mrc_query_qp_hint(hint, &hint_init.attr, 0)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_modify_qp_hint(hint, &hint_init.attr, 0)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_get_comp_channel_fd(channel, &n)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_get_qpn(qp, &qpn)), EINVAL);
+	CHECK_EQ(mrc_query_qp(qp, &v, 0, &m, 0, NULL), EINVAL);
+	CHECK_EQ(mrc_modify_qp(qp, &v, 0, &m, 0), EINVAL);
+	r.init.send_cq = cq;
+	CHECK_EQ(NULL_OF(mrc_create_qp(r.context, &r.init)), EINVAL);
+	CHECK_EQ(NULL_OF(mrc_create_cq(r.context, 4, NULL, channel, 0)), EINVAL);
+	CHECK_EQ(mrc_create_comp_channel(gone, &other), EINVAL);
+	CHECK_EQ(NULL_OF(mrc_create_cq(gone, 4, NULL, NULL, 0)), EINVAL);
+	CHECK_EQ(NULL_OF(mrc_ctl_create_ev_event_cq(gone, 4, NULL, NULL, 0)), EINVAL);
+	CHECK_EQ(NULL_OF(mrc_create_qp_hint(gone, &hint_init)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_query_device_ex(r.verbs, gone, &device, &n)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_query_port(gone, 1, &port, 1)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_port(gone, 1, &port, 1)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_profile(gone, 1, &evs, 1)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_fmt_profile(gone, 1, &fmt, 1)), EINVAL);
+	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_cc_profile(gone, 1, &cc, 1)), EINVAL);
+	rig_close(&r);
+}

@@ -43,7 +43,7 @@ static void scene_close(struct scene *s)
 static void replace(struct scene *s, struct mrc_ctl_ev old, struct mrc_ctl_ev now, uint32_t flags)
 {
 	struct mrc_ctl_ev_op_entry entry = { .ev = old, .ev_new = now, .flags = flags };
-	struct stage stage = { .context = *s->context };
+	struct stage stage = { .other = s->context };
 
 	CHECK(!stage_op(&stage, 7, MRC_CTL_EV_OP_REPLACE_EV, &entry, 1));
 	watcher_look(s->context->station);

@@ -391,7 +391,7 @@ static inline int fake_rtr(struct mrc_qp *qp)
 static inline void fake_profile(struct mrc_context *context, uint64_t id,
 	enum mrc_ctl_ev_fmt_mode mode, const struct mrc_ctl_ev evs[], uint32_t n)
 {
-	struct stage stage = { .context = *context };
+	struct stage stage = { .other = context };
 	struct mrc_ctl_ev_op_entry entries[16];
 
 	stage_format(&stage, id + 100, mode);
@@ -405,7 +405,7 @@ static inline void fake_profile(struct mrc_context *context, uint64_t id,
 static inline int fake_deny(
 	struct mrc_context *context, uint64_t id, struct mrc_ctl_ev ev, bool denied)
 {
-	struct stage stage = { .context = *context };
+	struct stage stage = { .other = context };
 	struct mrc_ctl_ev_op_entry entry = {
 		.ev = ev, .state = denied ? MRC_CTL_EV_DENIED : MRC_CTL_EV_GOOD };
 

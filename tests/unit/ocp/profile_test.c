@@ -55,7 +55,7 @@ TEST(profile_apply__gives_a_qp_its_paths)
 	CHECK_EQ(fake_dev.n_marks, 1); /* before anything is sent */
 	CHECK_EQ(fake_dev.mark[0].ev, 0x20001);
 	CHECK_EQ(fake_dev.mark[0].to, WEFT_PATH_DENIED);
-	struct stage stage = { .context = *context };
+	struct stage stage = { .other = context };
 
 	CHECK_EQ(ERRNO_OF(stage_state(&stage, 7, MRC_CTL_PROFILE_OFFLINE)), EBUSY);
 	CHECK(!mrc_destroy_qp(qp));

@@ -10,6 +10,7 @@
 struct stage {
 	struct station station;
 	struct mrc_context context;
+	struct mrc_context *other; /* where set, what is done is done to that one */
 	char path[64];
 };
 
@@ -24,12 +25,19 @@ static inline void stage_open(struct stage *stage)
 	pthread_mutex_init(&stage->station.lock, NULL);
 	stage->context.station = &stage->station;
 	stage->context.version = MRC_API_CURRENT_VERSION;
+	REQUIRE(alive_add(&stage->context));
 }
 
 static inline void stage_close(struct stage *stage)
 {
+	alive_drop(&stage->context);
 	plant_close(stage->station.plant);
 	unlink(stage->path);
+}
+
+static inline struct mrc_context *stage_context(struct stage *stage)
+{
+	return stage->other ? stage->other : &stage->context;
 }
 
 /* errno of a call that must fail, 0 if it did not. */
@@ -48,19 +56,19 @@ static inline void stage_format(struct stage *stage, uint64_t id, enum mrc_ctl_e
 								   : 1 },
 	};
 
-	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(&stage->context, id, &attr,
+	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(stage_context(stage), id, &attr,
 		MRC_CTL_EV_FMT_PROFILE_STATE | MRC_CTL_EV_FMT_PROFILE_MODE |
 			MRC_CTL_EV_FMT_PROFILE_OP));
 	attr.profile_state = MRC_CTL_PROFILE_ONLINE;
 	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(
-		&stage->context, id, &attr, MRC_CTL_EV_FMT_PROFILE_STATE));
+		stage_context(stage), id, &attr, MRC_CTL_EV_FMT_PROFILE_STATE));
 }
 
 static inline int stage_state(struct stage *stage, uint64_t id, enum mrc_ctl_profile_state state)
 {
 	struct mrc_ctl_ev_profile_attr attr = { .profile_state = state };
 
-	return mrc_ctl_modify_ev_profile(&stage->context, id, &attr, MRC_CTL_EV_PROFILE_STATE);
+	return mrc_ctl_modify_ev_profile(stage_context(stage), id, &attr, MRC_CTL_EV_PROFILE_STATE);
 }
 
 /* An explicit or generated profile that is offline. */
@@ -76,10 +84,10 @@ static inline int stage_evs(struct stage *stage, uint64_t id, enum mrc_ctl_ev_mo
 		.ev_event_mask = MRC_CTL_EV_GOOD | MRC_CTL_EV_ASSUMED_BAD,
 	};
 
-	return mrc_ctl_modify_ev_profile(&stage->context, id, &attr,
-		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE |
-			MRC_CTL_EV_PROFILE_FMT_ID | MRC_CTL_EV_PROFILE_COUNT |
-			MRC_CTL_EV_PROFILE_MIN_ACTIVE | MRC_CTL_EV_PROFILE_EVENT_MASK);
+	return mrc_ctl_modify_ev_profile(stage_context(stage), id, &attr,
+		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_FMT_ID |
+			MRC_CTL_EV_PROFILE_COUNT | MRC_CTL_EV_PROFILE_MIN_ACTIVE |
+			MRC_CTL_EV_PROFILE_EVENT_MASK);
 }
 
 static inline struct mrc_ctl_ev stage_ev(uint32_t value, uint8_t port)
@@ -98,8 +106,8 @@ static inline int stage_op(struct stage *stage, uint64_t id, enum mrc_ctl_ev_op 
 
 	if (op == MRC_CTL_EV_OP_QUERY_EV_STATE || op == MRC_CTL_EV_OP_QUERY_EV_ARRAY)
 		return mrc_ctl_query_ev_profile(
-			&stage->context, id, &attr, MRC_CTL_EV_PROFILE_EV_OP);
-	return mrc_ctl_modify_ev_profile(&stage->context, id, &attr, MRC_CTL_EV_PROFILE_EV_OP);
+			stage_context(stage), id, &attr, MRC_CTL_EV_PROFILE_EV_OP);
+	return mrc_ctl_modify_ev_profile(stage_context(stage), id, &attr, MRC_CTL_EV_PROFILE_EV_OP);
 }
 
 #endif

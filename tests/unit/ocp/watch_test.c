@@ -39,7 +39,7 @@ static void scene_close(struct scene *s)
 static int state(struct scene *s, int i)
 {
 	struct mrc_ctl_ev_op_entry entry = { .ev = s->list[i] };
-	struct stage stage = { .context = *s->context };
+	struct stage stage = { .other = s->context };
 
 	CHECK(!stage_op(&stage, 7, MRC_CTL_EV_OP_QUERY_EV_STATE, &entry, 1));
 	return (int)entry.state;
