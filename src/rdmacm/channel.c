@@ -8,6 +8,7 @@
  * stays is one wake-up for nothing.
  */
 #include "local.h"
+#include "newer.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -114,22 +115,47 @@ static void fill_parameters(struct event *event, const struct id *id, const stru
 	memcpy(e->param.ud.ah_attr.grh.dgid.raw, m->gid, 16);
 }
 
-void event_raise(struct id *id, struct id *listener, enum rdma_cm_event_type type, int status,
-	const struct message *from)
+static struct event *new_event(
+	struct id *id, struct id *listener, enum rdma_cm_event_type type, int status)
 {
-	struct id *at = listener ? listener : id;
 	struct event *event = calloc(1, sizeof(*event));
 
 	if (!event)
-		return;
-	event->counted = at;
+		return NULL;
+	event->counted = listener ? listener : id;
 	event->rdma.id = &id->rdma;
 	event->rdma.listen_id = listener ? &listener->rdma : NULL;
 	event->rdma.event = type;
 	event->rdma.status = status;
+	return event;
+}
+
+void event_raise(struct id *id, struct id *listener, enum rdma_cm_event_type type, int status,
+	const struct message *from)
+{
+	struct event *event = new_event(id, listener, type, status);
+
+	if (!event)
+		return;
 	if (from)
 		fill_parameters(event, id, from);
-	put((struct channel *)at->rdma.channel, event);
+	put((struct channel *)event->counted->rdma.channel, event);
+}
+
+int rdma_write_cm_event(
+	struct rdma_cm_id *rdma, enum rdma_cm_event_type type, int status, uint64_t arg)
+{
+	if ((int)type != EVENT_USER)
+		return fail(EINVAL);
+	struct event *event = new_event(id_of(rdma), NULL, type, status);
+
+	if (!event)
+		return fail(ENOMEM);
+	memcpy(&event->rdma.param, &arg, sizeof(arg));
+	pthread_mutex_lock(&cm_lock);
+	put((struct channel *)rdma->channel, event);
+	pthread_mutex_unlock(&cm_lock);
+	return 0;
 }
 
 void event_forget(struct id *id)
@@ -283,6 +309,9 @@ const char *rdma_event_str(enum rdma_cm_event_type type)
 		[RDMA_CM_EVENT_MULTICAST_ERROR] = "RDMA_CM_EVENT_MULTICAST_ERROR",
 		[RDMA_CM_EVENT_ADDR_CHANGE] = "RDMA_CM_EVENT_ADDR_CHANGE",
 		[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+		[EVENT_ADDRINFO_RESOLVED] = "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+		[EVENT_ADDRINFO_ERROR] = "RDMA_CM_EVENT_ADDRINFO_ERROR",
+		[EVENT_USER] = "RDMA_CM_EVENT_USER",
 	};
 
 	return (unsigned)type < WEFT_COUNT(words) ? words[type] : "unknown event";

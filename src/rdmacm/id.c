@@ -101,6 +101,7 @@ void id_free(struct id *id)
 	multicast_forget(id);
 	free(id->rdma.route.path_rec);
 	free(id->qp_init);
+	rdma_freeaddrinfo(id->info);
 	free(id);
 }
 

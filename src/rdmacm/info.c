@@ -4,8 +4,12 @@
  *
  * getaddrinfo() does the work.  One result is given, the first: what programs want is an address of
  * the device, and there is one way to each.
+ *
+ * Newer programs look up by an id and are told by an event.  Here the look-up is done within the
+ * call, as all resolving of ours is; names that InfiniBand's subnet knows are refused.
  */
 #include "local.h"
+#include "newer.h"
 
 #include <netdb.h>
 #include <stdlib.h>
@@ -98,6 +102,44 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *info)
 		free(info);
 		info = next;
 	}
+}
+
+/* ---- by an id ---- */
+
+int rdma_resolve_addrinfo(struct rdma_cm_id *rdma, const char *node, const char *service,
+	const struct rdma_addrinfo *hints)
+{
+	struct id *id = id_of(rdma);
+	struct rdma_addrinfo *info = NULL;
+	uint32_t kinds = hints ? (uint32_t)hints->ai_flags & (RAI_SA | RAI_DNS) : 0;
+
+	if (kinds == (RAI_SA | RAI_DNS) || (!node && !service && !hints))
+		return fail(EINVAL);
+	if (kinds == RAI_SA)
+		return fail(EOPNOTSUPP);
+	/* An error is getaddrinfo()'s, or errno's behind -1. */
+	int error = rdma_getaddrinfo(node, service, hints, &info);
+	if (error)
+		error = error == -1 || error == EAI_SYSTEM ? -errno : -ENOENT;
+	pthread_mutex_lock(&cm_lock);
+	rdma_freeaddrinfo(id->info);
+	id->info = info;
+	event_raise(id, NULL,
+		(enum rdma_cm_event_type)(error ? EVENT_ADDRINFO_ERROR : EVENT_ADDRINFO_RESOLVED),
+		error, NULL);
+	pthread_mutex_unlock(&cm_lock);
+	return event_finish(id);
+}
+
+int rdma_query_addrinfo(struct rdma_cm_id *rdma, struct rdma_addrinfo **out)
+{
+	struct id *id = id_of(rdma);
+
+	pthread_mutex_lock(&cm_lock);
+	*out = id->info;
+	id->info = NULL; /* the program's now */
+	pthread_mutex_unlock(&cm_lock);
+	return *out ? 0 : fail(ENODATA);
 }
 
 /* ---- endpoints ---- */

@@ -68,6 +68,7 @@ struct id {
 	size_t in_bytes;
 	struct joined *joined;            /* groups, see multicast.c */
 	struct ibv_qp_init_attr *qp_init; /* rdma_create_ep's, for requests */
+	struct rdma_addrinfo *info;       /* resolved, and not asked for; or NULL */
 };
 
 struct event {

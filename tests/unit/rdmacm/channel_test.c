@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
+#include "newer.h"
 
 #include <fcntl.h>
 
@@ -12,6 +13,26 @@ TEST(rdma_get_cm_event__does_not_block_where_told)
 	fcntl(channel->fd, F_SETFL, O_NONBLOCK);
 	CHECK_EQ(rdma_get_cm_event(channel, &event), -1);
 	CHECK_EQ(errno, EAGAIN);
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_write_cm_event__wakes_with_an_argument)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	uint64_t arg;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0) == -1 && errno == EINVAL);
+	REQUIRE(!rdma_write_cm_event(id, (enum rdma_cm_event_type)EVENT_USER, 7, 1ull << 40));
+	REQUIRE(!rdma_get_cm_event(channel, &event));
+	CHECK_STR(rdma_event_str(event->event), "RDMA_CM_EVENT_USER");
+	CHECK(event->id == id && event->status == 7);
+	memcpy(&arg, &event->param, sizeof(arg));
+	CHECK_EQ(arg, 1ull << 40);
+	CHECK(!rdma_ack_cm_event(event));
+	CHECK(!rdma_destroy_id(id));
 	rdma_destroy_event_channel(channel);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
+#include "newer.h"
 
 TEST(rdma_getaddrinfo__takes_names_and_hints)
 {
@@ -19,6 +20,51 @@ TEST(rdma_getaddrinfo__takes_names_and_hints)
 	CHECK_EQ(((struct sockaddr_in *)info->ai_dst_addr)->sin_port, htons(5));
 	CHECK_EQ(info->ai_port_space, RDMA_PS_TCP);
 	rdma_freeaddrinfo(info);
+}
+
+TEST(rdma_resolve_addrinfo__tells_by_an_event)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST }, *info = NULL;
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK(rdma_query_addrinfo(id, &info) == -1 && errno == ENODATA);
+	for (int i = 0; i < 2; i++) { /* the second takes the place of the first */
+		REQUIRE(!rdma_resolve_addrinfo(id, "127.0.0.1", i ? "7472" : "7471", NULL));
+		REQUIRE(!rdma_get_cm_event(channel, &event));
+		CHECK_STR(rdma_event_str(event->event), "RDMA_CM_EVENT_ADDRINFO_RESOLVED");
+		CHECK(event->id == id && event->status == 0);
+		CHECK(!rdma_ack_cm_event(event));
+	}
+	REQUIRE(!rdma_query_addrinfo(id, &info));
+	CHECK_EQ(((struct sockaddr_in *)info->ai_dst_addr)->sin_port, htons(7472));
+	rdma_freeaddrinfo(info);
+	CHECK(rdma_query_addrinfo(id, &info) == -1 && errno == ENODATA);
+	REQUIRE(!rdma_resolve_addrinfo(id, "nobody", "1", &hints));
+	REQUIRE(!rdma_get_cm_event(channel, &event));
+	CHECK_STR(rdma_event_str(event->event), "RDMA_CM_EVENT_ADDRINFO_ERROR");
+	CHECK_EQ(event->status, -ENOENT);
+	CHECK(!rdma_ack_cm_event(event));
+	REQUIRE(!rdma_resolve_addrinfo(id, "127.0.0.1", "1", NULL)); /* goes with the id */
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
+TEST(rdma_resolve_addrinfo__asks_no_subnet)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_addrinfo hints = { .ai_flags = RAI_SA };
+	struct rdma_cm_id *id;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	CHECK(rdma_resolve_addrinfo(id, NULL, "1", &hints) == -1 && errno == EOPNOTSUPP);
+	hints.ai_flags |= RAI_DNS;
+	CHECK(rdma_resolve_addrinfo(id, "127.0.0.1", "1", &hints) == -1 && errno == EINVAL);
+	CHECK(rdma_resolve_addrinfo(id, NULL, NULL, NULL) == -1 && errno == EINVAL);
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
 }
 
 struct serving {
