@@ -104,7 +104,7 @@ static uint32_t carrier_of(const struct weft_switchd *sw, const struct process *
 static void lend(struct weft_switchd *sw, struct process *p)
 {
 	uint32_t target = LENT_MIN + LENT_PER_PLANE * p->planes;
-	struct weft_shm_desc d[BURST] = { { 0 } };
+	struct weft_shm_desc d[BURST];
 
 	if (p->lent > target - target / 4)
 		return;
@@ -112,7 +112,7 @@ static void lend(struct weft_switchd *sw, struct process *p)
 		uint32_t n = 0, wanted = WEFT_MIN(target - p->lent, BURST);
 
 		while (n < wanted && sw->slots.n_free)
-			d[n++].slot = slots_take(&sw->slots);
+			d[n++] = (struct weft_shm_desc){ .slot = slots_take(&sw->slots) };
 		size_t put = weft_shm_put(p->link, WEFT_SHM_FILL, d, n);
 
 		p->lent += (uint32_t)put;
@@ -289,13 +289,20 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 	return n + take_some(sw, p, plane, (now_ps - free_ps) / sw->nic.frame_ps + 1, now_ps);
 }
 
-static size_t take_from(struct weft_switchd *sw, struct process *p, uint64_t now_ps)
+/* True: there is more on a line that he has just used, and may use again. */
+static bool take_from(struct weft_switchd *sw, struct process *p, uint64_t now_ps, size_t *taken)
 {
-	size_t n = 0;
+	bool has_more = false;
 
-	for (uint32_t plane = 0; plane < p->planes; plane++)
-		n += take_line(sw, p, plane, now_ps);
-	return n;
+	for (uint32_t plane = 0; plane < p->planes; plane++) {
+		if (WEFT_LIKELY(!weft_shm_waiting(p->link, WEFT_SHM_TX + plane)))
+			continue;
+		size_t n = take_line(sw, p, plane, now_ps);
+
+		has_more |= n && weft_shm_waiting(p->link, WEFT_SHM_TX + plane);
+		*taken += n;
+	}
+	return has_more;
 }
 
 /*
@@ -319,19 +326,18 @@ static void resupply(struct weft_switchd *sw, struct process *p)
 size_t nic_take(struct weft_switchd *sw, uint64_t now_ps)
 {
 	struct nic *nic = &sw->nic;
-	size_t n = 0, before;
+	bool has_more = true;
+	size_t n = 0;
 
 	for (uint32_t i = 0; i < nic->n; i++) {
 		take_done(sw, nic->list[i]);
 		nic->list[i]->sent_before = nic->list[i]->sent;
 	}
 	nic->turn++;
-	for (unsigned round = 0; round < ROUNDS_MAX; round++) {
-		before = n;
+	for (unsigned round = 0; round < ROUNDS_MAX && has_more; round++) {
+		has_more = false;
 		for (uint32_t i = 0; i < nic->n; i++)
-			n += take_from(sw, nic->list[(nic->turn + i) % nic->n], now_ps);
-		if (n == before)
-			break;
+			has_more |= take_from(sw, nic->list[(nic->turn + i) % nic->n], now_ps, &n);
 	}
 	for (uint32_t i = 0; i < nic->n; i++)
 		resupply(sw, nic->list[i]);

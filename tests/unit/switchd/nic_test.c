@@ -121,18 +121,18 @@ TEST(nic_take__leaves_what_the_line_cannot_take_yet)
 /* Of a line that nobody used: the first packet says since when it is in use. */
 TEST(nic_take__takes_what_an_idle_line_has_carried_meanwhile)
 {
-	struct weft_shm_desc d[16];
+	struct weft_shm_desc d[40];
 
 	begin();
 	alice.at_ns = real_now_ns();
 	alice.flags = WEFT_SHM_BULK;
-	for (unsigned i = 0; i < 16; i++) /* 133 us in all */
+	for (unsigned i = 0; i < 40; i++) /* 333 us in all, and more than one round takes */
 		CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 1000));
 	(void)loop_turn(sw, alice.at_ns + 1000000);
-	CHECK_EQ(sw->nic.of_host[ALICE]->sent, 16);
+	CHECK_EQ(sw->nic.of_host[ALICE]->sent, 40);
 	CHECK_EQ(sw->bulk_ps, to_ps(sw, alice.at_ns + 1000000));
-	REQUIRE(program_receive(&bob, sw, d, 16) == 16);
-	program_done(&bob, d, 16);
+	REQUIRE(program_receive(&bob, sw, d, 40) == 40);
+	program_done(&bob, d, 40);
 	end();
 }
 
