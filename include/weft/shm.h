@@ -122,13 +122,11 @@ bool weft_shm_bell_clear(struct weft_shm_link *link);
 
 /*
  * Ears.  To wake somebody on another CPU costs a virtual machine 10 us, on the same CPU 2.  So a
- * far end with a thread on every CPU may have a bell for each: the near end rings the one of the
- * CPU that it runs on, and wait_fd where there is none.  n: at most WEFT_SHM_EARS_MAX, before the
- * welcome.  -1: no descriptors are left, and none has been opened.
+ * far end with a thread on every CPU may have an eventfd for each, the same for all links: the near
+ * end writes to that of the CPU that it runs on, and rings wait_fd where there is none.  n: at most
+ * WEFT_SHM_EARS_MAX, before the welcome.  -1: no descriptors are left, and none has been lent.
  */
-int weft_shm_ears_open(struct weft_shm_link *link, uint32_t n);
-/* To be watched for edges, and never read; -1: none. */
-int weft_shm_ear_fd(const struct weft_shm_link *link, uint32_t cpu);
+int weft_shm_ears_lend(struct weft_shm_link *link, const int eventfds[], uint32_t n);
 
 /* Planes whose cable is up, told by the far end (none at first); a change wakes the near end. */
 void weft_shm_carrier_set(struct weft_shm_link *link, uint32_t mask);

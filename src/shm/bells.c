@@ -2,24 +2,24 @@
 /*
  * bells - one by CPU, so that a switch can be woken where the one who wakes it runs.
  *
- * They are eventfds, which cost half of what a byte over a socket does.  Both ends have the same
- * file, so a foul one can change how it behaves for the other: fill it, or make writes to it block.
- * The far end therefore never reads or writes it, but watches for edges.  The near end writes; it
- * depends on this far end in any case.
+ * They are eventfds, which cost half of what a byte over a socket does; one per CPU for all who
+ * meet this far end, since a thread that reads one is awake 0.4 us sooner than one that waits for
+ * many.  Whoever has it can read it, too, and keep others' rings from being heard; but all of them
+ * are processes of one user, who could stop the far end as well.
  */
 #include "local.h"
 
+#include <fcntl.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-int weft_shm_ears_open(struct weft_shm_link *link, uint32_t n)
+int weft_shm_ears_lend(struct weft_shm_link *link, const int fds[], uint32_t n)
 {
 	WEFT_ASSERT(link->end == FAR && link->line < 0 && !link->n_ears);
 	WEFT_ASSERT(n <= WEFT_SHM_EARS_MAX);
 	for (; link->n_ears < n; link->n_ears++) {
-		int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		int fd = fcntl(fds[link->n_ears], F_DUPFD_CLOEXEC, 0);
 
 		if (fd < 0) {
 			bells_close(link);
@@ -52,9 +52,4 @@ void bells_ring(const struct weft_shm_link *link)
 		return;
 	/* A full line is a bell that rings already. */
 	(void)send(link->line, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-int weft_shm_ear_fd(const struct weft_shm_link *link, uint32_t cpu)
-{
-	return cpu < link->n_ears ? link->ears[cpu] : -1;
 }

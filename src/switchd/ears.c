@@ -21,9 +21,9 @@
 #include "local.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -113,15 +113,15 @@ static void *listen_here(void *arg)
 {
 	struct ear *ear = arg;
 	struct weft_switchd *sw = ear->sw;
-	struct epoll_event event; /* which does not matter: all that came is looked at */
+	uint64_t count;
 
 	(void)loop_real_time(); /* a new thread does not inherit it */
-	for (;;) {
-		if (epoll_wait(ear->epoll_fd, &event, 1, -1) < 0 && errno != EINTR)
-			return NULL;
-		if (answer_call(sw))
-			return NULL;
+	while (!answer_call(sw)) {
+		/* Somebody has made it one that does not block? */
+		if (read(ear->fd, &count, sizeof(count)) < 0 && errno == EAGAIN)
+			(void)poll(&(struct pollfd){ .fd = ear->fd, .events = POLLIN }, 1, -1);
 	}
+	return NULL;
 }
 
 /* ---- beginning and end ---- */
@@ -149,18 +149,16 @@ static uint32_t wanted(const struct weft_switchd *sw)
 
 static bool open_ear(struct weft_switchd *sw, struct ear *ear, uint32_t cpu)
 {
-	struct epoll_event event = { .events = EPOLLIN };
 	pthread_attr_t attr;
 	cpu_set_t only;
 
 	ear->sw = sw;
-	ear->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (ear->epoll_fd < 0)
+	ear->fd = eventfd(0, EFD_CLOEXEC);
+	if (ear->fd < 0)
 		return false;
 	CPU_ZERO(&only);
 	CPU_SET(cpu, &only);
-	bool ok = !epoll_ctl(ear->epoll_fd, EPOLL_CTL_ADD, sw->ears.end_fd, &event) &&
-		  !pthread_attr_init(&attr);
+	bool ok = !pthread_attr_init(&attr);
 
 	if (ok) {
 		ok = !pthread_attr_setaffinity_np(&attr, sizeof(only), &only) &&
@@ -168,7 +166,7 @@ static bool open_ear(struct weft_switchd *sw, struct ear *ear, uint32_t cpu)
 		(void)pthread_attr_destroy(&attr);
 	}
 	if (!ok)
-		(void)close(ear->epoll_fd);
+		(void)close(ear->fd);
 	return ok;
 }
 
@@ -182,9 +180,7 @@ void ears_open(struct weft_switchd *sw, bool is_real_time)
 	if (!n)
 		return;
 	ears->kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	ears->end_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (ears->kick_fd < 0 || ears->end_fd < 0 ||
-		!watch_add(sw, ears->kick_fd, WATCH_EARS, 0))
+	if (ears->kick_fd < 0 || !watch_add(sw, ears->kick_fd, WATCH_EARS, 0))
 		return;
 	/* Signals are the main thread's: they end its sleep. */
 	(void)sigfillset(&all);
@@ -200,29 +196,24 @@ void ears_close(struct weft_switchd *sw)
 
 	ears->ends = true;
 	baton_give(sw);
-	if (ears->end_fd >= 0)
-		ring(ears->end_fd);
+	for (uint32_t i = 0; i < ears->n; i++)
+		ring(ears->ear[i].fd);
 	for (uint32_t i = 0; i < ears->n; i++) {
 		(void)pthread_join(ears->ear[i].thread, NULL);
-		(void)close(ears->ear[i].epoll_fd);
+		(void)close(ears->ear[i].fd);
 	}
 	if (ears->kick_fd >= 0)
 		(void)close(ears->kick_fd);
-	if (ears->end_fd >= 0)
-		(void)close(ears->end_fd);
-	ears->kick_fd = ears->end_fd = -1;
+	ears->kick_fd = -1;
 	ears->n = 0;
 	ears->ends = false;
 }
 
-bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link)
+void ears_lend(const struct weft_switchd *sw, struct weft_shm_link *link)
 {
-	for (uint32_t cpu = 0; cpu < sw->ears.n; cpu++) {
-		struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-		int fd = weft_shm_ear_fd(link, cpu);
+	int fds[WEFT_SHM_EARS_MAX];
 
-		if (fd >= 0 && epoll_ctl(sw->ears.ear[cpu].epoll_fd, EPOLL_CTL_ADD, fd, &event))
-			return false;
-	}
-	return true;
+	for (uint32_t i = 0; i < sw->ears.n; i++)
+		fds[i] = sw->ears.ear[i].fd;
+	(void)weft_shm_ears_lend(link, fds, sw->ears.n); /* without, he rings by the line */
 }

@@ -103,7 +103,7 @@ uint64_t nic_bad(const struct weft_switchd *sw);
 struct ear {
 	struct weft_switchd *sw;
 	pthread_t thread;
-	int epoll_fd;
+	int fd; /* eventfd, which all programs have */
 };
 
 struct ears {
@@ -112,14 +112,14 @@ struct ears {
 	_Atomic bool called; /* an ear was woken, and nobody has looked since */
 	uint32_t n; /* threads; 0: there are no ears */
 	bool ends;
-	int kick_fd, end_fd; /* wake the main thread; all ears */
+	int kick_fd; /* wakes the main thread */
 	struct ear ear[WEFT_SHM_EARS_MAX];
 };
 
 /* None where threads may not run in real time.  The caller has the baton then. */
 void ears_open(struct weft_switchd *sw, bool is_real_time);
 void ears_close(struct weft_switchd *sw); /* the caller gives it back */
-bool ears_watch(struct weft_switchd *sw, const struct weft_shm_link *link);
+void ears_lend(const struct weft_switchd *sw, struct weft_shm_link *link);
 void ears_heard(struct weft_switchd *sw); /* the main thread has been woken by one */
 /* Whether an ear has left its work to who gave the baton a moment ago. */
 bool ears_are_called(struct weft_switchd *sw);

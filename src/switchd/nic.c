@@ -192,13 +192,12 @@ void nic_accept(struct weft_switchd *sw)
 
 		if (!why)
 			p = enlist(sw, &hello, host, text, sizeof(text));
-		if (p) /* without, he rings by the line */
-			(void)weft_shm_ears_open(p->link, sw->ears.n);
+		if (p)
+			ears_lend(sw, p->link);
 		if (!p)
 			weft_shm_refuse(fd, why ? why : text);
 		else if (weft_shm_welcome(fd, &hello, p->link) ||
-			 !watch_add(sw, weft_shm_wait_fd(p->link), WATCH_PROCESS, p->index) ||
-			 !ears_watch(sw, p->link))
+			 !watch_add(sw, weft_shm_wait_fd(p->link), WATCH_PROCESS, p->index))
 			forget(sw, p);
 	}
 }

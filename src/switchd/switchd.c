@@ -125,7 +125,7 @@ int weft_switchd_open(struct weft_switchd **out, const struct weft_switchd_confi
 		(void)snprintf(error, error_bytes, "out of memory");
 		return -1;
 	}
-	sw->ears = (struct ears){ .baton = PTHREAD_MUTEX_INITIALIZER, .kick_fd = -1, .end_fd = -1 };
+	sw->ears = (struct ears){ .baton = PTHREAD_MUTEX_INITIALIZER, .kick_fd = -1 };
 	sw->epoll_fd = sw->control_fd = sw->nic.listener = sw->lock_fd = sw->pool.fd = -1;
 	sw->ifaces = (struct ifaces){ .tx_fd = -1, .netlink_fd = -1, .ioctl_fd = -1 };
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)

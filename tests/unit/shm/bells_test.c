@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
 static bool is_rung(int fd)
@@ -21,17 +22,27 @@ static void clear(int eventfd)
 	CHECK_EQ(count, 1);
 }
 
+static int ears[WEFT_SHM_EARS_MAX]; /* of the far end */
+
 /* As after a welcome. */
 static void ears_open(struct pair *p, uint32_t n)
 {
 	int fds[WEFT_SHM_EARS_MAX], line = p->far->line;
 
+	for (uint32_t i = 0; i < n; i++)
+		ears[i] = eventfd(0, EFD_NONBLOCK);
 	p->far->line = -1;
-	REQUIRE(!weft_shm_ears_open(p->far, n));
+	REQUIRE(!weft_shm_ears_lend(p->far, ears, n));
 	p->far->line = line;
 	for (uint32_t i = 0; i < n; i++)
-		fds[i] = dup(weft_shm_ear_fd(p->far, i));
+		fds[i] = dup(p->far->ears[i]);
 	bells_join(p->near, fds, n);
+}
+
+static void ears_close(uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		close(ears[i]);
 }
 
 static int open_fds(void)
@@ -47,7 +58,7 @@ TEST(weft_shm_bell__rings_the_ear_of_its_own_cpu)
 {
 	cpu_set_t before, one;
 	struct pair p;
-	uint32_t ears = 0;
+	uint32_t heard = 0;
 
 	REQUIRE(!sched_getaffinity(0, sizeof(before), &before));
 	pair_open(&p, 1, 8);
@@ -61,13 +72,14 @@ TEST(weft_shm_bell__rings_the_ear_of_its_own_cpu)
 		weft_shm_bell(p.near);
 		weft_shm_bell(p.near); /* once per sleep */
 		for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
-			CHECK_EQ(is_rung(weft_shm_ear_fd(p.far, i)), i == cpu);
+			CHECK_EQ(is_rung(ears[i]), i == cpu);
 		CHECK(!is_rung(weft_shm_wait_fd(p.far)));
-		clear(weft_shm_ear_fd(p.far, cpu));
-		ears++;
+		clear(ears[cpu]);
+		heard++;
 	}
-	CHECK(ears > 0);
+	CHECK(heard > 0);
 	CHECK(!sched_setaffinity(0, sizeof(before), &before));
+	ears_close(WEFT_SHM_EARS_MAX);
 	pair_close(&p);
 }
 
@@ -76,7 +88,6 @@ TEST(weft_shm_bell__rings_by_the_line_where_there_is_no_ear)
 	struct pair p;
 
 	pair_open(&p, 1, 8);
-	CHECK_EQ(weft_shm_ear_fd(p.far, 0), -1);
 	weft_shm_will_sleep(p.far, true);
 	weft_shm_bell(p.near);
 	CHECK(is_rung(weft_shm_wait_fd(p.far)));
@@ -85,6 +96,7 @@ TEST(weft_shm_bell__rings_by_the_line_where_there_is_no_ear)
 	weft_shm_will_sleep(p.near, true); /* the near end has none */
 	weft_shm_bell(p.far);
 	CHECK(is_rung(weft_shm_wait_fd(p.near)));
+	ears_close(2);
 	pair_close(&p);
 }
 
@@ -97,10 +109,11 @@ TEST(weft_shm_bell__rings_by_the_line_where_the_ear_is_full)
 	pair_open(&p, 1, 8);
 	ears_open(&p, WEFT_SHM_EARS_MAX);
 	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
-		CHECK_EQ(write(weft_shm_ear_fd(p.far, i), &most, sizeof(most)), 8);
+		CHECK_EQ(write(ears[i], &most, sizeof(most)), 8);
 	weft_shm_will_sleep(p.far, true);
 	weft_shm_bell(p.near);
 	CHECK(is_rung(weft_shm_wait_fd(p.far)));
+	ears_close(WEFT_SHM_EARS_MAX);
 	pair_close(&p);
 }
 
@@ -120,12 +133,13 @@ TEST(weft_shm_bell__rings_by_the_line_where_the_cpu_has_no_ear)
 	weft_shm_will_sleep(p.far, true);
 	weft_shm_bell(p.near);
 	CHECK(is_rung(weft_shm_wait_fd(p.far)));
-	CHECK(!is_rung(weft_shm_ear_fd(p.far, 0)));
+	CHECK(!is_rung(ears[0]));
 	CHECK(!sched_setaffinity(0, sizeof(before), &before));
+	ears_close(1);
 	pair_close(&p);
 }
 
-TEST(weft_shm_ears_open__takes_all_or_none)
+TEST(weft_shm_ears_lend__lends_all_or_none)
 {
 	struct rlimit before, few;
 	struct pair p;
@@ -143,10 +157,10 @@ TEST(weft_shm_ears_open__takes_all_or_none)
 
 	p.far->line = -1;
 	REQUIRE(!setrlimit(RLIMIT_NOFILE, &few));
-	CHECK_EQ(weft_shm_ears_open(p.far, 4), -1);
+	CHECK_EQ(weft_shm_ears_lend(p.far, (const int[]){ 0, 0, 0, 0 }, 4), -1);
 	REQUIRE(!setrlimit(RLIMIT_NOFILE, &before));
 	p.far->line = line;
 	CHECK_EQ(open_fds(), fds);
-	CHECK_EQ(weft_shm_ear_fd(p.far, 0), -1);
+	CHECK_EQ(p.far->n_ears, 0);
 	pair_close(&p);
 }

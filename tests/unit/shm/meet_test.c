@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -104,6 +105,7 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 	struct weft_shm_hello hello;
 	struct weft_shm_desc desc[4] = { { .slot = 5 }, { .slot = 6 } };
 	struct far far;
+	int ears[WEFT_SHM_EARS_MAX];
 	pid_t child = fork();
 
 	if (!child)
@@ -113,7 +115,9 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 	CHECK_EQ(hello.udp_port, 77);
 	far_open(&far);
 	hello.udp_port = 99;
-	REQUIRE(!weft_shm_ears_open(far.link, WEFT_SHM_EARS_MAX));
+	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
+		ears[i] = eventfd(0, EFD_CLOEXEC);
+	REQUIRE(!weft_shm_ears_lend(far.link, ears, WEFT_SHM_EARS_MAX));
 	REQUIRE(!weft_shm_welcome(fd, &hello, far.link));
 	CHECK_EQ(weft_shm_wait_fd(far.link), fd);
 	CHECK_EQ(weft_shm_put(far.link, WEFT_SHM_FILL, desc, 2), 2);
@@ -121,7 +125,7 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 	struct pollfd any[WEFT_SHM_EARS_MAX + 1] = { wait };
 
 	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
-		any[i + 1] = (struct pollfd){ weft_shm_ear_fd(far.link, i), POLLIN, 0 };
+		any[i + 1] = (struct pollfd){ ears[i], POLLIN, 0 };
 	weft_shm_will_sleep(far.link, true);
 	if (!weft_shm_waiting(far.link, WEFT_SHM_TX + 1))
 		CHECK_EQ(poll(any, WEFT_COUNT(any), 5000), 1);
@@ -139,6 +143,8 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 
 	CHECK_EQ(weft_shm_reclaim(far.link, &slot, 1), 1);
 	CHECK_EQ(slot, 6);
+	for (uint32_t i = 0; i < WEFT_SHM_EARS_MAX; i++)
+		close(ears[i]);
 	far_close(&far);
 	CHECK_EQ(open_fds(), fds_before);
 	close(door);

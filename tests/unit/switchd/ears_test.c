@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "switches.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #define FAST                                                                                       \
 	"name: small2\nplanes: 2\nt0s: 2\nt1s: 2\nhosts: [alice, bob]\n"                           \
@@ -200,6 +202,41 @@ TEST(loop_turn__carries_a_packet_all_the_way_where_lines_are_fast)
 		REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
 		CHECK_EQ(loop_turn(s.sw, s.alice.at_ns), 2); /* in and out, in no time */
 		CHECK_EQ(weft_shm_take(s.bob.link, WEFT_SHM_RX, &d, 1), 1);
+	}
+	stage_close(&s);
+}
+
+static uint64_t used_us(void)
+{
+	struct rusage u;
+
+	REQUIRE(!getrusage(RUSAGE_SELF, &u));
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+/* The eventfds are programs' as well: one could make them such that reading them does not wait. */
+TEST(ears__sleep_whatever_a_program_does_to_their_files)
+{
+	struct weft_shm_desc d;
+	struct stage s;
+
+	stage_open(&s, FAST);
+	if (has_ears(s.sw)) {
+		for (uint32_t i = 0; i < s.sw->ears.n; i++)
+			REQUIRE(!fcntl(s.sw->ears.ear[i].fd, F_SETFL, O_NONBLOCK));
+		for (unsigned i = 0; i < 50; i++) {
+			let_go(s.sw);
+			REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
+			weft_shm_bell(s.alice.link);
+			REQUIRE(await(&s.bob, &d, 1) == 1);
+			take_back(s.sw);
+			program_done(&s.bob, &d, 1);
+		}
+		uint64_t before_us = used_us();
+
+		usleep(50000);
+		CHECK(used_us() - before_us < 25000);
 	}
 	stage_close(&s);
 }
