@@ -275,13 +275,19 @@ void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
 /* The same for a packet that will be put in: steps 0 and 1, the packet itself in the cache. */
 void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pkt, unsigned step);
 bool weft_wants_output(const struct weft_endpoint *ep);
+bool weft_wants_data(const struct weft_endpoint *ep); /* not only for answers */
 /*
- * When the oldest of a few plain acknowledgements was asked for, where these are all that
- * weft_output() has to say; else 0.  They may wait a little for company: what else arrives
+ * When the oldest of a few plain acknowledgements was asked for, where these are all that there is
+ * to answer; else 0.  They may wait a little for company: what else arrives
  * meanwhile they show as well, and a SACK tells how long it was kept, so that round trips are
  * measured without that.
  */
 uint64_t weft_acks_since(const struct weft_endpoint *ep);
+/*
+ * From now on a few plain acknowledgements that are younger than this stay even where data leaves.
+ * 0, as at first: they leave before the data.
+ */
+void weft_keep_acks(struct weft_endpoint *ep, uint64_t keep_ns);
 
 /* Work.  EFULL: the queue is full; ESTATE: the QP does not send or receive. */
 int weft_post_write(struct weft_qp *qp, const struct weft_work *work);

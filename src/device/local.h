@@ -14,6 +14,8 @@
 
 #include <pthread.h>
 
+#include "quiet.h"
+
 #define SLOT_BITS 14u
 #define SLOTS (1u << SLOT_BITS)
 #define NUMBERS 1024u
@@ -122,15 +124,6 @@ struct paths { /* a choice of EVs */
 	uint32_t n, active, active_min, users;
 };
 
-struct quiet {                  /* see quiet.c */
-	uint64_t acks_since_ns; /* those that were seen last, and whether they are held */
-	uint32_t acks_vain, acks_skips;
-	bool acks_held;
-	uint64_t bulk_ns;   /* when it was looked whether this is a stream */
-	int64_t credit_ns;  /* by which posts may be late */
-	uint64_t posted_ns; /* the last post; 0: it has polled since */
-};
-
 struct weft_dev {
 	pthread_mutex_t lock;
 	struct weft_live *live;
@@ -150,6 +143,7 @@ struct weft_dev {
 	int bell_fd, waits_at;      /* of the port; that which the thread listens to */
 	uint32_t waiting, vain;     /* pollers that pause; polls in vain since */
 	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
+	struct acks acks;
 	struct quiet quiet;
 	uint64_t stand_ns;          /* how long the thread stands back */
 	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
@@ -325,15 +319,6 @@ bool run_done(struct weft_dev *dev); /* of that, completions only */
 void run_wake(struct weft_dev *dev);
 int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
 void run_stop(struct weft_dev *dev); /* without the lock */
-
-/* ---- quiet.c: when not to wake the switch ---- */
-
-/* Around a poller's turn, and around those of a post. */
-void quiet_poll(struct weft_dev *dev);
-void quiet_polled(struct weft_dev *dev);
-void quiet_post(struct weft_dev *dev);
-void quiet_posted(struct weft_dev *dev);
-void quiet_wake(struct weft_dev *dev); /* the switch, for what it has not been woken for */
 
 /* ---- watch.c: who looks at the port ---- */
 

@@ -5,9 +5,7 @@
  * To wake it costs who sends 5 to 15 us, since it takes his CPU (decisions/055): in the middle of a
  * message that he sends or receives in pieces.
  *
- * Acknowledgements are kept back by a poller for HOLD_NS: what the program says next carries them
- * at no cost.  Whoever says nothing makes his peer wait, though.  So each time that they were kept
- * in vain, twice as many are let go at once.
+ * Acknowledgements wait for what the program says next (acks.c).
  *
  * Posts wake nobody where the program comes back at once, with a poll, which wakes, or with more.
  * One that does something else instead has its packets under way only when it comes back or the
@@ -16,8 +14,6 @@
  */
 #include "local.h"
 
-#define HOLD_NS 25000u
-#define VAIN_MAX 6u /* one of 64 */
 #define AT_ONCE_NS 3000
 #define EARN_NS 1000   /* that a post may be late on average */
 #define ENOUGH_NS 20000
@@ -25,39 +21,6 @@
 #define CREDIT_NS_MIN (-4000000)
 #define BULK_EVERY_NS 50000u
 #define HUSH_BYTES 12000u /* two pieces of UCX: the switch may well begin */
-
-static void judge_acks(struct weft_dev *dev)
-{
-	struct quiet *q = &dev->quiet;
-	uint64_t since = weft_acks_since(dev->ep);
-
-	if (WEFT_LIKELY(!since))
-		return;
-	if (since != q->acks_since_ns) {
-		q->acks_since_ns = since;
-		q->acks_held = !q->acks_skips;
-		q->acks_skips -= !q->acks_held;
-	}
-	weft_pump_hold(dev->pump, q->acks_held ? HOLD_NS : 0);
-}
-
-static void end_hold(struct quiet *q, bool has_paid)
-{
-	q->acks_held = false;
-	q->acks_vain =
-		has_paid ? q->acks_vain - (q->acks_vain > 0) : WEFT_MIN(q->acks_vain + 1, VAIN_MAX);
-	q->acks_skips = has_paid ? 0 : (1u << q->acks_vain) - 1;
-}
-
-/* Has something else taken them along, or did nothing come that could have? */
-static void judge_hold(struct weft_dev *dev)
-{
-	struct quiet *q = &dev->quiet;
-	bool is_over = weft_pump_now(dev->pump) - q->acks_since_ns >= HOLD_NS;
-
-	if (q->acks_held && (is_over || weft_acks_since(dev->ep) != q->acks_since_ns))
-		end_hold(q, !is_over);
-}
 
 /* The program is back after a post. */
 static void judge_habit(struct weft_dev *dev)
@@ -94,31 +57,30 @@ void quiet_poll(struct weft_dev *dev)
 {
 	judge_bulk(dev);
 	judge_habit(dev);
-	judge_acks(dev);
+	acks_poll(dev);
 	dev->port->hush_bytes = dev->port->unwoken_bytes ? HUSH_BYTES : 0;
 }
 
 void quiet_polled(struct weft_dev *dev)
 {
-	judge_hold(dev);
-	weft_pump_hold(dev->pump, 0);
+	acks_polled(dev);
 	dev->port->hush_bytes = 0;
 	quiet_wake(dev);
 }
 
 void quiet_post(struct weft_dev *dev)
 {
-	struct quiet *q = &dev->quiet;
-
 	judge_bulk(dev);
 	judge_habit(dev);
-	if (q->acks_held && weft_acks_since(dev->ep) == q->acks_since_ns)
-		end_hold(q, true);
-	dev->port->hush_bytes = q->credit_ns >= ENOUGH_NS && watch_looks_soon(dev) ? HUSH_BYTES : 0;
+	acks_post(dev);
+	bool may_wait = dev->quiet.credit_ns >= ENOUGH_NS && watch_looks_soon(dev);
+
+	dev->port->hush_bytes = may_wait ? HUSH_BYTES : 0;
 }
 
 void quiet_posted(struct weft_dev *dev)
 {
+	acks_posted(dev);
 	dev->port->hush_bytes = 0;
 	dev->quiet.posted_ns = weft_clock_now(NULL);
 }

@@ -285,6 +285,7 @@ static void *thread_main(void *arg)
 		}
 		greet_read(dev);
 		greet_timers(dev, now);
+		acks_let_go(dev);
 		if (!run_once(dev)) {
 			sleep_on(dev);
 			continue;

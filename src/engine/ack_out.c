@@ -184,13 +184,25 @@ uint64_t weft_acks_since(const struct weft_endpoint *ep)
 {
 	uint32_t n = ep->answer_tail - ep->answer_head;
 
-	if (!n || n > ACKS_FEW || ep->ready_head != ep->ready_tail || ep->settle_n)
+	if (!n || n > ACKS_FEW)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_plain(&ep->answers[(ep->answer_head + i) & ep->answer_mask]))
 			return 0;
 	}
 	return ep->answers[ep->answer_head & ep->answer_mask].at_ns;
+}
+
+void weft_keep_acks(struct weft_endpoint *ep, uint64_t keep_ns)
+{
+	ep->keep_acks_ns = keep_ns;
+}
+
+bool ack_out_keeps(const struct weft_endpoint *ep, uint64_t now)
+{
+	uint64_t since = ep->keep_acks_ns ? weft_acks_since(ep) : 0;
+
+	return since && now - since < ep->keep_acks_ns;
 }
 
 /* ---- building ---- */

@@ -377,7 +377,7 @@ size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
 	ports_free &= ep->ports_up;
 	if (!ports_free || !max)
 		return 0;
-	size_t n = ack_out_send(ep, pkts, max, ports_free, now);
+	size_t n = ack_out_keeps(ep, now) ? 0 : ack_out_send(ep, pkts, max, ports_free, now);
 
 	return n + send_data(ep, pkts + n, max - n, ports_free, now);
 }
@@ -387,8 +387,12 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep)
 	return ep->heap_n ? ep->key[ep->heap[0]] : WEFT_NEVER;
 }
 
+bool weft_wants_data(const struct weft_endpoint *ep)
+{
+	return ep->ready_head != ep->ready_tail || ep->settle_n;
+}
+
 bool weft_wants_output(const struct weft_endpoint *ep)
 {
-	return ep->ready_head != ep->ready_tail || ep->answer_head != ep->answer_tail ||
-	       ep->settle_n;
+	return weft_wants_data(ep) || ep->answer_head != ep->answer_tail;
 }

@@ -330,6 +330,7 @@ struct weft_endpoint {
 	uint32_t ready_head, ready_tail;
 	struct answer *answers;
 	uint32_t answer_head, answer_tail;
+	uint64_t keep_acks_ns; /* weft_keep_acks() */
 
 	struct ext *exts;
 	uint32_t *settle;      /* indexes of those with requests whose turn may have come */
@@ -471,6 +472,8 @@ void ack_out_on_data(struct weft_qp *qp, const struct weft_pkt *pkt, bool fresh,
 void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void ack_out_nack(struct weft_qp *qp, const struct weft_pkt *pkt, uint8_t reason, uint64_t now);
 void ack_out_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port);
+/* What there is to answer may wait, though data leaves. */
+bool ack_out_keeps(const struct weft_endpoint *ep, uint64_t now);
 size_t ack_out_send(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports,
 		    uint64_t now);
 struct answer *answer_add(struct weft_endpoint *ep);

@@ -197,7 +197,8 @@ static bool holds_acks(const struct weft_pump *p)
 {
 	uint64_t since = weft_acks_since(p->config.ep);
 
-	return since && p->now - since < p->hold_ns && weft_next_timeout(p->config.ep) > p->now;
+	return since && !weft_wants_data(p->config.ep) && p->now - since < p->hold_ns &&
+	       weft_next_timeout(p->config.ep) > p->now;
 }
 
 size_t weft_pump_step(struct weft_pump *p, uint64_t max_wait_ns)

@@ -336,3 +336,38 @@ TEST(weft_acks_since__knows_what_may_wait)
 		world_close(&w);
 	}
 }
+
+/* Data leaves, they stay; until they are old, or there is one that may not wait. */
+TEST(weft_keep_acks__lets_data_go_first)
+{
+	struct world w = { 0 };
+	struct weft_pkt pkt, sack;
+	struct weft_work work = { .id = 1, .remote_va = 0x10000, .len_bytes = 8 };
+
+	hand_open(&w, 16, 16);
+	work.data = w.memory[1];
+	work.rkey = w.rkey[1];
+	weft_keep_acks(w.end[1], 40000);
+	data_in(&w, 0, WEFT_BTH_ACK_REQ, 0);
+	uint64_t came = w.now;
+
+	CHECK(!weft_wants_data(w.end[1]));
+	CHECK(weft_wants_output(w.end[1]));
+	w.now += 10000;
+	REQUIRE(!weft_post_write(w.qp[1], &work));
+	CHECK(weft_wants_data(w.end[1]));
+	CHECK_EQ(weft_acks_since(w.end[1]), came);
+	REQUIRE(hand_out(&w, 1, &pkt, 1) == 1);
+	CHECK(pkt.op != WEFT_OP_SACK && pkt.op != WEFT_OP_ACK);
+	CHECK_EQ(hand_out(&w, 1, &pkt, 1), 0);
+	CHECK_EQ(weft_acks_since(w.end[1]), came);
+	w.now = came + 40000;
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	data_in(&w, 1, WEFT_BTH_ACK_REQ, WEFT_MARK_CE); /* its sender is to slow down */
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	data_in(&w, 2, WEFT_BTH_ACK_REQ, 0);
+	CHECK_EQ(sacks_out(&w, &sack), 0);
+	weft_keep_acks(w.end[1], 0);
+	CHECK_EQ(sacks_out(&w, &sack), 1);
+	world_close(&w);
+}

@@ -416,3 +416,22 @@ TEST(weft_pump_hold__keeps_acknowledgements_back)
 	CHECK(at_once < 20 * US);
 	CHECK(later >= at_once + 3 * US);
 }
+
+/* Acknowledgements are kept for company: here it is. */
+TEST(weft_pump_hold__keeps_no_data_back)
+{
+	struct pair pair;
+	struct pair_config config = pair_default();
+
+	pair_open(&pair, &config, MIB);
+	weft_pump_hold(pair.end[1].pump, MS);
+	pair_write(&pair, 0, 0, 0, 1, false);
+	while (!weft_acks_since(pair.end[1].ep))
+		weft_loop_step(pair.loop, 10 * MS);
+	pair_write(&pair, 1, 0, 0, 1, false);
+	uint64_t ns = pair_run(&pair, 1, 10 * MS);
+
+	CHECK_EQ(pair.end[0].writes_done, 1);
+	CHECK(ns < 20 * US); /* together */
+	pair_close(&pair);
+}
