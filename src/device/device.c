@@ -43,9 +43,9 @@ static void watch_forks(void)
 
 static void size_engine(struct weft_config *engine)
 {
-	/* Two of an extended one, two of a contact, and as many that acknowledge on. */
-	engine->qps = 8 * QPS_MAX;
-	engine->extended_qps = 2 * QPS_MAX + 2 * CONTACTS_MAX;
+	/* An extended one takes a pair; a strict one stands in the way of one pair at most. */
+	engine->extended_qps = QPS_MAX + CONTACTS_MAX + ZOMBIES_MAX;
+	engine->qps = (uint32_t)weft_pow2_up(2 * engine->extended_qps);
 	engine->cqs = 1;
 	engine->cq_depth = 1u << 17;
 	engine->regions = KEYS;

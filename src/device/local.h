@@ -19,7 +19,7 @@
 #define SLOT_BITS 14u
 #define SLOTS (1u << SLOT_BITS)
 #define NUMBERS 1024u
-#define QPS_MAX 1024u
+#define QPS_MAX 7168u /* UCX keeps 4 for each of 1000 connects to one peer */
 #define MRS_MAX 16384u
 #define MWS_MAX 8192u
 #define KEYS 32768u /* registrations, windows, and those windows' next keys */
