@@ -41,7 +41,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 
 	if (!error)
 		free(channel);
-	return error;
+	return complain(error);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **user)
@@ -149,7 +149,7 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 	int error = weft_dev_cq_close(cq->dev);
 
 	if (error)
-		return error;
+		return complain(error);
 	wait_for_acks(&ibv->mutex, &ibv->cond, &cq->comp_events, &ibv->comp_events_completed);
 	wait_for_acks(&ibv->mutex, &ibv->cond, &cq->async_events, &ibv->async_events_completed);
 	if (channel) {

@@ -134,6 +134,15 @@ static inline void *refuse(int error)
 	return NULL;
 }
 
+/* errno = error too, unless it is 0: the real library leaves the kernel's there, and programs that
+ * get a number print the other (UCX: "%m"). */
+static inline int complain(int error)
+{
+	if (error)
+		errno = error;
+	return error;
+}
+
 /* An object's life is over when what was given out about it has been acknowledged. */
 void wait_for_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *given,
 	const uint32_t *acknowledged);

@@ -41,7 +41,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 	struct pd *pd = (struct pd *)ibv;
 
 	if (__atomic_load_n(&pd->users, __ATOMIC_ACQUIRE))
-		return EBUSY;
+		return complain(EBUSY);
 	if (pd->parent) {
 		domain_close(pd);
 		return 0;
@@ -50,7 +50,7 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 
 	if (!error)
 		free(pd);
-	return error;
+	return complain(error);
 }
 
 struct weft_dev_pd *weft_verbs_pd(struct ibv_pd *ibv)
@@ -187,7 +187,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 	int error = weft_dev_mr_close(mr->dev);
 
 	if (error)
-		return error;
+		return complain(error);
 	if (mr->dm)
 		__atomic_sub_fetch(&mr->dm->users, 1, __ATOMIC_RELEASE);
 	free(mr);
@@ -223,7 +223,7 @@ int ibv_destroy_ah(struct ibv_ah *ibv)
 
 	if (!error)
 		free(ah);
-	return error;
+	return complain(error);
 }
 
 int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,

@@ -37,7 +37,7 @@ static int dealloc_mw(struct ibv_mw *ibv)
 
 	if (!error)
 		free(mw);
-	return error;
+	return complain(error);
 }
 
 static struct weft_dev_bind words_of(struct ibv_mw *mw, const struct ibv_mw_bind_info *info)

@@ -174,7 +174,7 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	int error = qp->domain ? xrc_target_close(qp) : weft_dev_qp_close(qp->dev);
 
 	if (error)
-		return error;
+		return complain(error);
 	wait_for_acks(&ibv->mutex, &ibv->cond, &qp->async_events, &ibv->events_completed);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);
@@ -320,7 +320,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	int error = check_modify(qp, attr, mask);
 
 	if (error)
-		return error;
+		return complain(error);
 	for (size_t i = 0; i < WEFT_COUNT(masks); i++)
 		set |= mask & masks[i].verbs ? masks[i].device : 0;
 	/* In strict MRC nothing is read: programs say how much all the same. */
@@ -329,7 +329,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct weft_dev_qp_attr to = to_device(context_of(ibv->context), attr, mask);
 	error = weft_dev_qp_modify(qp->dev, &to, set);
 	if (error)
-		return error;
+		return complain(error);
 	keep(&qp->attr, attr, mask);
 	if (mask & IBV_QP_STATE)
 		ibv->state = attr->qp_state;

@@ -88,7 +88,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 	int error = weft_dev_srq_close(srq->dev);
 
 	if (error)
-		return error;
+		return complain(error);
 	wait_for_acks(&ibv->mutex, &ibv->cond, &srq->async_events, &ibv->events_completed);
 	pthread_mutex_destroy(&ibv->mutex);
 	pthread_cond_destroy(&ibv->cond);

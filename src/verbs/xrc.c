@@ -122,7 +122,7 @@ static int close_xrcd(struct ibv_xrcd *ibv)
 	pthread_mutex_unlock(&mutex);
 	if (!error)
 		free(xrcd);
-	return error;
+	return complain(error);
 }
 
 /* ---- receiving queue pairs ---- */

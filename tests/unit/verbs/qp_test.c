@@ -164,7 +164,9 @@ TEST(ibv_modify_qp__refuses_a_wrong_idea_of_the_state)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_RTS };
 
 	qp_of(b.qp)->dev->attr.state = WEFT_DEV_RTR;
+	errno = 0;
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_CUR_STATE), EINVAL);
+	CHECK_EQ(errno, EINVAL);
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE | RTS_ALL), EINVAL);
 	attr.cur_qp_state = IBV_QPS_RTR;
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE | RTS_ALL), 0);

@@ -18,7 +18,9 @@ TEST(ibv_create_srq__grants_and_tells)
 	CHECK_EQ(attr.max_wr, 100);
 	CHECK_EQ(attr.srq_limit, 7);
 	fake.error = EBUSY;
+	errno = ENOENT; /* of something else, before */
 	CHECK_EQ(ibv_destroy_srq(srq), EBUSY);
+	CHECK_EQ(errno, EBUSY);
 	CHECK_EQ(ibv_destroy_srq(srq), 0);
 	CHECK(!ibv_dealloc_pd(pd));
 	close_context(context);
