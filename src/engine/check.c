@@ -166,6 +166,7 @@ void weft_check(const struct weft_endpoint *ep)
 		const struct weft_qp *qp = &ep->qps[i];
 
 		WEFT_ASSERT(qp->in_use == (qp->state != WEFT_QP_RESET));
+		WEFT_ASSERT(qp->in_use == (qp_next_used(ep, i) == i));
 		if (!qp->in_use)
 			continue;
 		pages += check_sending(qp);

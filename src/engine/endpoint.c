@@ -106,6 +106,7 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 		.heap = carve_on(c, timers * sizeof(uint32_t)),
 		.heap_pos = carve_on(c, timers * sizeof(uint32_t)),
 		.ready = carve_on(c, config->qps * sizeof(uint32_t)),
+		.qps_used = carve_on(c, WEFT_DIV_UP(config->qps, 64u) * sizeof(uint64_t)),
 		.orders = carve_on(c, path_count(config) * sizeof(uint16_t)),
 		.paths = carve(c, path_count(config) * sizeof(struct path)),
 		.pasts = carve(c, path_count(config) * sizeof(struct path_past)),

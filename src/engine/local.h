@@ -326,6 +326,7 @@ struct weft_endpoint {
 	struct sent_page *page;
 	uint16_t *page_next;   /* free list */
 	uint32_t page_free, pages, pages_used;
+	uint64_t *qps_used; /* bits, by number: `in_use` of each, for who looks for some of them */
 	uint32_t *ready;       /* ring of QP indexes */
 	uint32_t ready_head, ready_tail;
 	struct answer *answers;
@@ -386,6 +387,8 @@ void qp_fail(struct weft_qp *qp, enum weft_status status);
 bool qp_retry_fits(const struct weft_qp_attr *attr);
 void qp_take_retry(struct weft_qp *qp, const struct weft_qp_attr *attr);
 void qp_fail_slot(struct weft_qp *qp, enum weft_status status); /* not its replies */
+/* The first one in use from number i on; config.qps: none. */
+uint32_t qp_next_used(const struct weft_endpoint *ep, uint32_t i);
 void qp_make_ready(struct weft_qp *qp);
 void qp_take_window(struct weft_qp *qp); /* from congestion control */
 void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr);

@@ -276,7 +276,9 @@ static void lose_plane(struct weft_qp *qp, uint32_t plane, enum loss_cause cause
 void loss_plane(
 	struct weft_endpoint *ep, uint32_t set, uint32_t plane, enum loss_cause cause, uint64_t now)
 {
-	for (uint32_t i = 0; i < ep->config.qps; i++)
+	uint32_t i = qp_next_used(ep, 0);
+
+	for (; i < ep->config.qps; i = qp_next_used(ep, i + 1))
 		if (ep->qps[i].state == WEFT_QP_RTS && ep->qps[i].set == set)
 			lose_plane(&ep->qps[i], plane, cause, now);
 }

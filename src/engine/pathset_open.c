@@ -245,7 +245,7 @@ int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t no
 		}
 		probe_tell_ports(ep, i, ep->now);
 	}
-	for (uint32_t i = 0; i < ep->config.qps; i++)
+	for (uint32_t i = qp_next_used(ep, 0); i < ep->config.qps; i = qp_next_used(ep, i + 1))
 		if (ep->qps[i].state == WEFT_QP_RTS)
 			loss_arm(&ep->qps[i], ep->now);
 	return 0;

@@ -66,6 +66,16 @@ static void deny(struct weft_qp *qp, uint32_t deny)
 }
 
 /* A free slot gets a tenant, and a number that no packet of the last one can name. */
+uint32_t qp_next_used(const struct weft_endpoint *ep, uint32_t i)
+{
+	uint32_t words = WEFT_DIV_UP(ep->config.qps, 64u), word = i / 64;
+	uint64_t bits = word < words ? ep->qps_used[word] & UINT64_MAX << i % 64 : 0;
+
+	while (!bits && ++word < words)
+		bits = ep->qps_used[word];
+	return bits ? 64 * word + weft_ctz64(bits) : ep->config.qps;
+}
+
 void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
@@ -73,6 +83,7 @@ void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	next_qpn(ep, qp);
 	wipe(qp);
 	qp->in_use = true;
+	ep->qps_used[qp->index / 64] |= UINT64_C(1) << qp->index % 64;
 	qp->state = WEFT_QP_INIT;
 	qp->cq_tx = attr->cq_tx;
 	qp->cq_rx = attr->cq_rx;
@@ -265,6 +276,7 @@ void qp_slot_free(struct weft_qp *qp)
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
 	qp->state = WEFT_QP_RESET;
 	qp->in_use = false;
+	qp->ep->qps_used[qp->index / 64] &= ~(UINT64_C(1) << qp->index % 64);
 }
 
 void weft_qp_close(struct weft_qp *qp)

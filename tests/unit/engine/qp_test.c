@@ -190,3 +190,32 @@ TEST(weft_qp_set_mpr__needs_the_agreement_and_whole_units)
 	CHECK(qp->restore_out);
 	world_close(&w);
 }
+
+/* Whoever looks for some of them passes by thousands that nobody has opened. */
+TEST(qp_next_used__finds_those_that_are_open)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	struct weft_qp *qps[130];
+
+	world_config(&config);
+	config.qps = 256;
+	world_open(&w, &config);
+	const struct weft_endpoint *ep = w.end[0];
+	struct weft_qp_attr attr = good_attr(&w);
+
+	CHECK_EQ(qp_next_used(ep, 0), 256);
+	for (uint32_t i = 0; i < WEFT_COUNT(qps); i++)
+		REQUIRE(!weft_qp_open(w.end[0], &attr, &qps[i]));
+	for (uint32_t i = 0; i < WEFT_COUNT(qps); i++) {
+		if (i != 3 && i != 127)
+			weft_qp_close(qps[i]);
+	}
+	CHECK_EQ(qp_next_used(ep, 0), 3);
+	CHECK_EQ(qp_next_used(ep, 3), 3);
+	CHECK_EQ(qp_next_used(ep, 4), 127);
+	CHECK_EQ(qp_next_used(ep, 128), 256);
+	CHECK_EQ(qp_next_used(ep, 256), 256);
+	weft_check(ep);
+	world_close(&w);
+}
