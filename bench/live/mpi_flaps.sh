@@ -7,7 +7,8 @@
 #
 # In one job, quiet and broken windows in turn, since a busy machine is not twice the same; see
 # examples/mpi/collectives.c.  Wants libopenmpi-dev and openmpi-bin.
-# WEFT: the program (build/weft); RATE: of each link (none); PLANE: which one (3).
+# WEFT: the program (build/weft); RATE: of each link (none); PLANE: which one (3); HOSTS: with a
+# rank each (h0,h1,h2,h3; a machine with two CPUs has room for h0,h2).
 set -eu
 cd "$(dirname "$0")/../.."
 weft=$(realpath "${WEFT:-build/weft}")
@@ -44,7 +45,10 @@ chmod +x "$dir/agent"
 	done
 ) &
 flapping=$!
-"$weft" lab run h0 -- mpirun --allow-run-as-root -np 4 --bind-to none --host h0,h1,h2,h3 \
+hosts=${HOSTS:-h0,h1,h2,h3}
+commas=${hosts//[^,]/}
+"$weft" lab run h0 -- mpirun --allow-run-as-root -np $((${#commas} + 1)) \
+	--bind-to none --host "$hosts" \
 	--mca plm_rsh_agent "$dir/agent" --mca plm_rsh_no_tree_spawn 1 \
 	--mca oob_tcp_if_include front0 --mca btl_base_warn_component_unused 0 \
 	--mca pml ucx --mca btl ^openib,ofi --mca mpi_yield_when_idle 1 \
