@@ -278,9 +278,8 @@ bool weft_wants_output(const struct weft_endpoint *ep);
 bool weft_wants_data(const struct weft_endpoint *ep); /* not only for answers */
 /*
  * When the oldest of a few plain acknowledgements was asked for, where these are all that there is
- * to answer; else 0.  They may wait a little for company: what else arrives
- * meanwhile they show as well, and a SACK tells how long it was kept, so that round trips are
- * measured without that.
+ * to answer; else 0.  They may wait a little for company: what else arrives meanwhile they show as
+ * well, and a SACK tells how long it was kept, so that round trips are measured without that.
  */
 uint64_t weft_acks_since(const struct weft_endpoint *ep);
 /*

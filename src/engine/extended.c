@@ -93,6 +93,7 @@ struct weft_qp *ext_open(struct weft_endpoint *ep, const struct weft_qp_attr *at
 		own.deny = ACCESS_ALL;
 	qp = open_pair(ep, &own, ext);
 	ext->in_use = qp != NULL;
+	ep->exts_used = WEFT_MAX(ep->exts_used, (uint32_t)(ext - ep->exts) + ext->in_use);
 	if (qp && ext->xrc)
 		xrc_leave(qp);
 	if (qp && ext->recvq)

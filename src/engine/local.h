@@ -334,6 +334,7 @@ struct weft_endpoint {
 	uint64_t keep_acks_ns; /* weft_keep_acks() */
 
 	struct ext *exts;
+	uint32_t exts_used;    /* those behind have never been */
 	uint32_t *settle;      /* indexes of those with requests whose turn may have come */
 	uint32_t settle_n, rd_mask;
 	struct recvq *recvqs;

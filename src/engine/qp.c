@@ -65,7 +65,6 @@ static void deny(struct weft_qp *qp, uint32_t deny)
 	qp->pd = (qp->pd & ~PD_SHUT) | (shut ? PD_SHUT : 0);
 }
 
-/* A free slot gets a tenant, and a number that no packet of the last one can name. */
 uint32_t qp_next_used(const struct weft_endpoint *ep, uint32_t i)
 {
 	uint32_t words = WEFT_DIV_UP(ep->config.qps, 64u), word = i / 64;
@@ -76,14 +75,22 @@ uint32_t qp_next_used(const struct weft_endpoint *ep, uint32_t i)
 	return bits ? 64 * word + weft_ctz64(bits) : ep->config.qps;
 }
 
+static void set_used(struct weft_qp *qp, bool is_used)
+{
+	uint64_t *word = &qp->ep->qps_used[qp->index / 64], bit = UINT64_C(1) << qp->index % 64;
+
+	qp->in_use = is_used;
+	*word = is_used ? *word | bit : *word & ~bit;
+}
+
+/* A free slot gets a tenant, and a number that no packet of the last one can name. */
 void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
 	next_qpn(ep, qp);
 	wipe(qp);
-	qp->in_use = true;
-	ep->qps_used[qp->index / 64] |= UINT64_C(1) << qp->index % 64;
+	set_used(qp, true);
 	qp->state = WEFT_QP_INIT;
 	qp->cq_tx = attr->cq_tx;
 	qp->cq_rx = attr->cq_rx;
@@ -275,8 +282,7 @@ void qp_slot_free(struct weft_qp *qp)
 	cq_forget(qp, qp->cq_rx);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
 	qp->state = WEFT_QP_RESET;
-	qp->in_use = false;
-	qp->ep->qps_used[qp->index / 64] &= ~(UINT64_C(1) << qp->index % 64);
+	set_used(qp, false);
 }
 
 void weft_qp_close(struct weft_qp *qp)

@@ -231,7 +231,7 @@ static void forget(struct weft_qp *replies, uint32_t rkey)
 
 void reads_forget_region(struct weft_endpoint *ep, const struct region *region)
 {
-	for (uint32_t i = 0; i < ep->config.extended_qps; i++) {
+	for (uint32_t i = 0; i < ep->exts_used; i++) {
 		struct ext *ext = &ep->exts[i];
 
 		if (!ext->in_use || !ext->replies)
@@ -243,7 +243,7 @@ void reads_forget_region(struct weft_endpoint *ep, const struct region *region)
 
 void reads_forget_key(struct weft_endpoint *ep, uint32_t rkey)
 {
-	for (uint32_t i = 0; i < ep->config.extended_qps; i++) {
+	for (uint32_t i = 0; i < ep->exts_used; i++) {
 		struct ext *ext = &ep->exts[i];
 
 		if (!ext->in_use || !ext->replies)

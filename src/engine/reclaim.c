@@ -57,7 +57,7 @@ int weft_recvq_spoil(struct weft_endpoint *ep, uint32_t number, uint64_t id)
 		return 0;
 	}
 	/* A message has begun to arrive there. */
-	for (uint32_t i = 0; i < ep->config.extended_qps; i++)
+	for (uint32_t i = 0; i < ep->exts_used; i++)
 		if (ep->exts[i].in_use && !spoil(ep->exts[i].qp, number, id))
 			return 0;
 	return WEFT_ENOENT;

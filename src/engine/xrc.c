@@ -91,7 +91,7 @@ static bool has_of(const struct weft_qp *qp, uint32_t recvq)
 
 void xrc_forget(struct weft_endpoint *ep, uint32_t recvq)
 {
-	for (uint32_t i = 0; i < ep->config.extended_qps; i++) {
+	for (uint32_t i = 0; i < ep->exts_used; i++) {
 		const struct ext *ext = &ep->exts[i];
 
 		if (!ext->in_use || ext->xrc != XRC_RECEIVES || !has_of(ext->qp, recvq))
