@@ -184,19 +184,10 @@ static void put_head(struct plant_evs *evs, const struct head *head)
 
 static int get_fields(const struct plant_evs *evs, struct mrc_ctl_ev_profile_attr *attr)
 {
-	int room = attr->ev_fields_op.field_count;
-
 	if (attr->ev_fields_op.op != MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS)
 		return EINVAL;
-	attr->ev_fields_op.field_count = evs->n_fields;
-	if (room < evs->n_fields)
-		return E2BIG;
-	if (evs->n_fields && !attr->ev_fields_op.fields)
-		return EINVAL;
-	if (evs->n_fields)
-		memcpy(attr->ev_fields_op.fields, evs->field,
-			sizeof(evs->field[0]) * (size_t)evs->n_fields);
-	return 0;
+	return fields_tell(attr->ev_fields_op.fields, &attr->ev_fields_op.field_count, evs->field,
+		evs->n_fields, sizeof(evs->field[0]));
 }
 
 /* A modify may ask as a query does; it is then one for the rest of what it says. */

@@ -25,6 +25,20 @@ static uint32_t count_bits(uint32_t mask)
 	return (uint32_t)__builtin_popcount(mask);
 }
 
+int fields_tell(void *to, int *count, const void *field, int n, size_t bytes)
+{
+	int room = *count;
+
+	*count = n;
+	if (room < n)
+		return E2BIG;
+	if (n && !to)
+		return EINVAL;
+	if (n)
+		memcpy(to, field, (size_t)n * bytes);
+	return 0;
+}
+
 uint32_t fields_mode_width(uint32_t mode)
 {
 	switch (mode) {

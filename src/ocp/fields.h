@@ -8,6 +8,9 @@ uint32_t fields_mode_width(uint32_t mode); /* bits that an expanded EV of this f
 /* 0, E2BIG, EINVAL */
 int fields_check_fmt(uint32_t mode, const struct mrc_ctl_ev_fmt_field field[], int n);
 int fields_check(const struct mrc_ctl_ev_field field[], int n, const struct plant_fmt *fmt);
+/* Answers a question for n fields of `bytes` each: *count is their room, then how many there are.
+ * E2BIG, EINVAL: nowhere to put them. */
+int fields_tell(void *to, int *count, const void *field, int n, size_t bytes);
 
 /* Without fields an EV stands for itself. */
 void fields_expand(const struct mrc_ctl_ev_field field[], int n, const struct plant_fmt *fmt,

@@ -67,19 +67,10 @@ static bool is_needed(struct plant *plant, uint64_t id)
 
 static int get_fields(const struct plant_fmt *fmt, struct mrc_ctl_ev_fmt_profile_attr *attr)
 {
-	int room = attr->ev_fmt_op.fmt_field_count;
-
 	if (attr->ev_fmt_op.op != MRC_CTL_EV_FMT_OP_QUERY_FIELDS)
 		return EINVAL;
-	attr->ev_fmt_op.fmt_field_count = fmt->n_fields;
-	if (room < fmt->n_fields)
-		return E2BIG;
-	if (fmt->n_fields && !attr->ev_fmt_op.fmt_fields)
-		return EINVAL;
-	if (fmt->n_fields)
-		memcpy(attr->ev_fmt_op.fmt_fields, fmt->field,
-			sizeof(fmt->field[0]) * fmt->n_fields);
-	return 0;
+	return fields_tell(attr->ev_fmt_op.fmt_fields, &attr->ev_fmt_op.fmt_field_count, fmt->field,
+		fmt->n_fields, sizeof(fmt->field[0]));
 }
 
 static int modify(struct plant *plant, uint64_t id, struct mrc_ctl_ev_fmt_profile_attr *attr,

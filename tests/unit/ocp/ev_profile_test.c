@@ -210,24 +210,35 @@ TEST(mrc_ctl_modify_ev_profile__does_not_go_online_with_a_list_that_it_empties)
 	stage_close(&s);
 }
 
+/* Of EV profile 1, which has two fields; the second begins with 2. */
+static void ask_for_fields(struct stage *s,
+	int (*ask)(struct mrc_context *, uint64_t, struct mrc_ctl_ev_profile_attr *, int))
+{
+	struct mrc_ctl_ev_field got[2];
+	struct mrc_ctl_ev_profile_attr attr = {
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+
+	CHECK_EQ(ERRNO_OF(ask(&s->context, 1, &attr, FIELDS)), E2BIG);
+	CHECK_EQ(attr.ev_fields_op.field_count, 2);
+	CHECK(!ask(&s->context, 1, &attr, FIELDS));
+	CHECK_EQ(got[1].init_val, 2);
+}
+
 /* The published lists of what a modify may do have the questions, too. */
 TEST(mrc_ctl_modify_ev_profile__answers_the_questions_of_a_query)
 {
-	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 7, 7 }, { 16, 2, 0, 0, 0 } }, got[4];
+	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 7, 7 }, { 16, 2, 0, 0, 0 } }, got[2];
 	struct mrc_ctl_ev_op_entry entries[4];
 	struct mrc_ctl_ev_profile_attr attr = {
 		.ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, 4 },
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 2 } };
 	struct stage s;
 
 	stage_open(&s);
 	stage_format(&s, 13, MRC_CTL_EV_FMT_MODE_STEV);
 	REQUIRE(!stage_evs(&s, 1, MRC_CTL_EV_MODE_GEN, 13, 4));
 	REQUIRE(!set_fields(&s, fields, 2));
-	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS)), E2BIG);
-	CHECK_EQ(attr.ev_fields_op.field_count, 2);
-	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS));
-	CHECK_EQ(got[1].init_val, 2);
+	ask_for_fields(&s, mrc_ctl_modify_ev_profile);
 	REQUIRE(!stage_state(&s, 1, MRC_CTL_PROFILE_ONLINE));
 	CHECK(!mrc_ctl_modify_ev_profile(&s.context, 1, &attr, FIELDS));
 	uint32_t changes = s.station.plant->evs[0].changes;
@@ -244,19 +255,14 @@ TEST(mrc_ctl_modify_ev_profile__answers_the_questions_of_a_query)
 
 TEST(mrc_ctl_query_ev_profile__says_how_many_fields)
 {
-	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 0, 0 }, { 16, 2, 0, 0, 0 } }, got[2];
-	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 0, 0 }, { 16, 2, 0, 0, 0 } };
 	struct stage stage;
 
 	stage_open(&stage);
 	stage_format(&stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
 	REQUIRE(!stage_evs(&stage, 1, MRC_CTL_EV_MODE_EXP, 13, 4));
 	REQUIRE(!set_fields(&stage, fields, 2));
-	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_profile(&stage.context, 1, &attr, FIELDS)), E2BIG);
-	CHECK_EQ(attr.ev_fields_op.field_count, 2);
-	CHECK(!mrc_ctl_query_ev_profile(&stage.context, 1, &attr, FIELDS));
-	CHECK_EQ(got[1].init_val, 2);
+	ask_for_fields(&stage, mrc_ctl_query_ev_profile);
 	stage_close(&stage);
 }
 

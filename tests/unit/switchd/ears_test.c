@@ -78,26 +78,29 @@ static bool has_ears(const struct weft_switchd *sw)
 	return true;
 }
 
+/* A packet to the other one, by an ear. */
+static void pass(struct stage *s, struct program *from)
+{
+	bool is_alice = from == &s->alice;
+	struct program *to = is_alice ? &s->bob : &s->alice;
+	struct weft_shm_desc d;
+
+	let_go(s->sw);
+	REQUIRE(program_send(
+		from, s->sw->topo, is_alice ? ALICE : BOB, is_alice ? BOB : ALICE, 1, PORT, 99));
+	weft_shm_bell(from->link);
+	REQUIRE(await(to, &d, 1) == 1);
+	take_back(s->sw);
+	program_done(to, &d, 1);
+}
+
 TEST(ears__forward_while_the_main_thread_sleeps)
 {
-	struct weft_shm_desc d;
 	struct stage s;
 
 	stage_open(&s, FAST);
-	if (has_ears(s.sw)) {
-		for (unsigned i = 0; i < 200; i++) {
-			uint32_t src = i % 2 ? BOB : ALICE, dst = i % 2 ? ALICE : BOB;
-			struct program *from = i % 2 ? &s.bob : &s.alice;
-			struct program *to = i % 2 ? &s.alice : &s.bob;
-
-			let_go(s.sw);
-			REQUIRE(program_send(from, s.sw->topo, src, dst, 1, PORT, 99));
-			weft_shm_bell(from->link);
-			REQUIRE(await(to, &d, 1) == 1);
-			take_back(s.sw);
-			program_done(to, &d, 1);
-		}
-	}
+	for (unsigned i = 0; i < 200 && has_ears(s.sw); i++)
+		pass(&s, i % 2 ? &s.bob : &s.alice);
 	stage_close(&s);
 }
 
@@ -218,21 +221,14 @@ static uint64_t used_us(void)
 /* The eventfds are programs' as well: one could make them such that reading them does not wait. */
 TEST(ears__sleep_whatever_a_program_does_to_their_files)
 {
-	struct weft_shm_desc d;
 	struct stage s;
 
 	stage_open(&s, FAST);
 	if (has_ears(s.sw)) {
 		for (uint32_t i = 0; i < s.sw->ears.n; i++)
 			REQUIRE(!fcntl(s.sw->ears.ear[i].fd, F_SETFL, O_NONBLOCK));
-		for (unsigned i = 0; i < 50; i++) {
-			let_go(s.sw);
-			REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
-			weft_shm_bell(s.alice.link);
-			REQUIRE(await(&s.bob, &d, 1) == 1);
-			take_back(s.sw);
-			program_done(&s.bob, &d, 1);
-		}
+		for (unsigned i = 0; i < 50; i++)
+			pass(&s, &s.alice);
 		uint64_t before_us = used_us();
 
 		usleep(50000);
@@ -244,7 +240,6 @@ TEST(ears__sleep_whatever_a_program_does_to_their_files)
 /* A program that dies leaves nothing behind that ears would trip over. */
 TEST(ears__outlive_their_programs)
 {
-	struct weft_shm_desc d;
 	struct stage s;
 
 	stage_open(&s, FAST);
@@ -255,12 +250,7 @@ TEST(ears__outlive_their_programs)
 		take_back(s.sw);
 		turns(s.sw, 3);
 		REQUIRE(!program_open(&s.alice, s.sw, "alice", PORT));
-		let_go(s.sw);
-		REQUIRE(program_send(&s.alice, s.sw->topo, ALICE, BOB, 1, PORT, 99));
-		weft_shm_bell(s.alice.link);
-		REQUIRE(await(&s.bob, &d, 1) == 1);
-		take_back(s.sw);
-		program_done(&s.bob, &d, 1);
+		pass(&s, &s.alice);
 	}
 	stage_close(&s);
 }
