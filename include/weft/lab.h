@@ -25,6 +25,7 @@ extern "C" {
 
 #define WEFT_LAB_NODES_MAX 1024
 #define WEFT_LAB_FAULTS_MAX 256
+#define WEFT_LAB_RECORDS_MAX 1024 /* of faults, newest last: a few runs of any demo */
 #define WEFT_LAB_RATE_NONE UINT64_MAX
 #define WEFT_LAB_SHAPED_BPS_MAX UINT64_C(10000000000) /* faster links are left unshaped */
 
@@ -131,6 +132,19 @@ int weft_lab_fault(struct weft_lab *lab, const struct weft_lab_fault *fault, uin
 int weft_lab_undo(struct weft_lab *lab, uint32_t id, char *error, size_t error_bytes); /* 0: all */
 /* The active ones, at most n; how many, or -1. */
 int weft_lab_faults(struct weft_lab *lab, struct weft_lab_fault faults[], size_t n);
+
+/*
+ * What the lab itself has noted of a fault, when all switches that it concerns had answered:
+ * CLOCK_MONOTONIC.  It was in force, all of it, from on_ns to lift_ns at least, and nothing of it
+ * was left at off_ns.  0: not yet.
+ */
+struct weft_lab_record {
+	uint64_t on_ns, lift_ns, off_ns;
+	uint32_t id;
+};
+/* The last WEFT_LAB_RECORDS_MAX are kept, ended ones too. */
+int weft_lab_record(struct weft_lab *lab, uint32_t id, struct weft_lab_record *record, char *error,
+	size_t error_bytes);
 
 struct weft_lab_end_stats { /* what the kernel counts at one end of a link */
 	uint64_t tx_packets, tx_bytes, tx_dropped;

@@ -412,6 +412,18 @@ int weft_lab_faults(struct weft_lab *lab, struct weft_lab_fault faults[], size_t
 	return (int)WEFT_MIN((size_t)reply.n, n);
 }
 
+int weft_lab_record(struct weft_lab *lab, uint32_t id, struct weft_lab_record *record, char *error,
+	size_t error_bytes)
+{
+	struct lab_request request = { .protocol = LAB_PROTOCOL, .op = LAB_RECORD, .arg = id };
+	struct lab_reply reply;
+
+	if (ask_plain(lab, &request, &reply, error, error_bytes))
+		return -1;
+	*record = reply.record;
+	return 0;
+}
+
 int weft_lab_link_stats(struct weft_lab *lab, uint32_t link, struct weft_lab_end_stats ends[2])
 {
 	struct lab_request request = { .protocol = LAB_PROTOCOL, .op = LAB_STATS, .arg = link };

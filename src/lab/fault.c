@@ -372,6 +372,43 @@ static bool settle(struct world *world)
 	return (!is_soft || soft_settle(world)) && ok;
 }
 
+/* ---- when it was so ---- */
+
+static struct weft_lab_record *record_of(struct world *world, uint32_t id)
+{
+	return &world->records[id % WEFT_LAB_RECORDS_MAX];
+}
+
+/* These are about to be lifted; or, settled, they have been. */
+static void note_end(struct world *world, const uint32_t ids[], uint32_t n, bool is_over)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct weft_lab_record *r = record_of(world, ids[i]);
+
+		if (r->id == ids[i])
+			*(is_over ? &r->off_ns : &r->lift_ns) = clock_now_ns();
+	}
+}
+
+/* What is left of the list is to be so. */
+static bool lift(struct world *world, uint32_t kept, const uint32_t ids[], uint32_t n)
+{
+	world->n_faults = kept;
+	note_end(world, ids, n, false);
+	bool ok = settle(world);
+
+	if (ok)
+		note_end(world, ids, n, true);
+	return ok;
+}
+
+bool fault_record(struct world *world, uint32_t id, struct weft_lab_record *record)
+{
+	*record = *record_of(world, id);
+	return (id && record->id == id) ||
+	       world_fail(world, "fault number %u: not noted, or too long ago", id);
+}
+
 bool fault_add(
 	struct world *world, const struct weft_lab_fault *fault, uint64_t now_ns, uint32_t *id)
 {
@@ -384,21 +421,26 @@ bool fault_add(
 	*f = *fault;
 	f->id = *id = ++world->next_id;
 	f->age_ns = now_ns;
-	return settle(world);
+	*record_of(world, f->id) = (struct weft_lab_record){ .id = f->id };
+	if (!settle(world))
+		return false;
+	record_of(world, f->id)->on_ns = clock_now_ns();
+	return true;
 }
 
 bool fault_undo(struct world *world, uint32_t id)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, gone[WEFT_LAB_FAULTS_MAX], n = 0;
 
 	for (uint32_t i = 0; i < world->n_faults; i++) {
 		if (id && world->faults[i].id != id)
 			world->faults[kept++] = world->faults[i];
+		else
+			gone[n++] = world->faults[i].id;
 	}
-	if (id && kept == world->n_faults)
+	if (id && !n)
 		return world_fail(world, "no fault number %u", id);
-	world->n_faults = kept;
-	return settle(world);
+	return lift(world, kept, gone, n);
 }
 
 uint64_t fault_next_ns(const struct world *world)
@@ -416,16 +458,15 @@ uint64_t fault_next_ns(const struct world *world)
 
 bool fault_expire(struct world *world, uint64_t now_ns)
 {
-	uint32_t kept = 0;
+	uint32_t kept = 0, gone[WEFT_LAB_FAULTS_MAX], n = 0;
 
 	for (uint32_t i = 0; i < world->n_faults; i++) {
 		const struct weft_lab_fault *f = &world->faults[i];
 
 		if (!f->for_ns || f->age_ns + f->for_ns > now_ns)
 			world->faults[kept++] = *f;
+		else
+			gone[n++] = f->id;
 	}
-	if (kept == world->n_faults)
-		return true;
-	world->n_faults = kept;
-	return settle(world);
+	return !n || lift(world, kept, gone, n);
 }

@@ -261,6 +261,9 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 	case LAB_SIDS:
 		reply_sids(k, client, request->arg, &reply);
 		return;
+	case LAB_RECORD:
+		ok = fault_record(&k->world, request->arg, &reply.record);
+		break;
 	case LAB_STATS:
 		ok = link_stats(&k->world, request->arg, reply.ends);
 		break;

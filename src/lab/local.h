@@ -139,6 +139,7 @@ struct world {
 	struct node front;               /* the bridge between the hosts' front0 */
 	struct weft_lab_fault faults[WEFT_LAB_FAULTS_MAX]; /* age_ns: when it began */
 	uint32_t n_faults, next_id;
+	struct weft_lab_record records[WEFT_LAB_RECORDS_MAX]; /* by id, the newest of each place */
 	char error[ERROR_BYTES];
 };
 
@@ -218,6 +219,7 @@ bool fault_add(
 	struct world *world, const struct weft_lab_fault *fault, uint64_t now_ns, uint32_t *id);
 bool fault_undo(struct world *world, uint32_t id); /* 0: all */
 bool fault_expire(struct world *world, uint64_t now_ns);
+bool fault_record(struct world *world, uint32_t id, struct weft_lab_record *record);
 uint64_t fault_next_ns(const struct world *world); /* when one ends by itself; UINT64_MAX: none */
 
 /* ---- loss.c ---- */
@@ -249,10 +251,11 @@ enum lab_op {
 	LAB_UNDO,
 	LAB_FAULTS,
 	LAB_STATS,
-	LAB_SIDS
+	LAB_SIDS,
+	LAB_RECORD
 };
 
-#define LAB_PROTOCOL 0x5745464c03u
+#define LAB_PROTOCOL 0x5745464c04u
 
 struct lab_request {
 	uint64_t protocol;
@@ -266,6 +269,7 @@ struct lab_reply { /* LAB_FAULTS, LAB_SIDS: n of them follow */
 	int32_t switch_pid;
 	char text[ERROR_BYTES];
 	struct weft_lab_end_stats ends[2];
+	struct weft_lab_record record;
 };
 
 /* Never returns.  Writes "" (up) or an error line to ready_fd. */

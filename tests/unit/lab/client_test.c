@@ -152,6 +152,7 @@ TEST(weft_lab_fault__is_listed_counted_and_undone)
 {
 	struct weft_lab_fault fault = { 0 }, list[4];
 	struct weft_lab_end_stats ends[2];
+	struct weft_lab_record record;
 	uint32_t id, second;
 
 	use_folder(TWO_PLANES);
@@ -167,8 +168,13 @@ TEST(weft_lab_fault__is_listed_counted_and_undone)
 	CHECK_EQ(weft_lab_faults(lab, list, 4), 2);
 	CHECK_EQ(list[1].id, second);
 	CHECK(list[0].age_ns > 0 && list[0].age_ns < 5000000000);
+	CHECK(!weft_lab_record(lab, second, &record, error, sizeof(error)));
+	CHECK(record.on_ns && !record.off_ns);
 	poll(NULL, 0, 150);
 	CHECK_EQ(weft_lab_faults(lab, list, 4), 1);
+	CHECK(!weft_lab_record(lab, second, &record, error, sizeof(error)));
+	CHECK(record.on_ns < record.lift_ns && record.lift_ns < record.off_ns);
+	CHECK_EQ(weft_lab_record(lab, second + 1, &record, error, sizeof(error)), -1);
 	CHECK_EQ(list[0].id, id);
 	CHECK_EQ(weft_lab_undo(lab, 99, error, sizeof(error)), -1);
 	CHECK_STR(error, "no fault number 99");

@@ -204,6 +204,37 @@ TEST(fault_expire__ends_a_fault_in_time)
 	world_close(&world);
 }
 
+TEST(fault_record__tells_when_a_fault_was_in_force_and_when_it_was_not)
+{
+	struct weft_lab_record record;
+	uint64_t before_ns = clock_now_ns();
+
+	begin();
+	uint32_t first = inject("plane-down", "0", 1, 0),
+		 second = inject("freeze", "p1.t1-0", 1, 0);
+	uint64_t broken_ns = clock_now_ns();
+
+	CHECK(fault_record(&world, first, &record));
+	CHECK_EQ(record.id, first);
+	CHECK(record.on_ns > before_ns && record.on_ns < broken_ns);
+	CHECK(!record.lift_ns && !record.off_ns);
+	heal(first);
+	CHECK(fault_record(&world, first, &record));
+	CHECK(record.lift_ns >= broken_ns && record.off_ns > record.lift_ns);
+	CHECK(record.off_ns <= clock_now_ns());
+	CHECK(fault_record(&world, second, &record));
+	CHECK(record.on_ns && !record.lift_ns);
+	CHECK(!fault_record(&world, 0, &record));
+	CHECK(!fault_record(&world, second + 1, &record));
+	/* What came a whole list of records later has its place. */
+	world.next_id = first + WEFT_LAB_RECORDS_MAX - 1;
+	uint32_t late = inject("freeze", "p1.t1-1", 1, 0);
+	CHECK(fault_record(&world, late, &record));
+	CHECK(!fault_record(&world, first, &record));
+	CHECK_STR(world.error, "fault number 1: not noted, or too long ago");
+	world_close(&world);
+}
+
 TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
 {
 	struct weft_topo *topo = read_fabric(TWO_PLANES);
