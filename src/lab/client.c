@@ -23,6 +23,8 @@
 #include <unistd.h>
 
 #define DOWN_WAIT_MS 10000
+/* For an answer.  A plane of the largest lab is down in a second; the rest is for busy machines. */
+#define ANSWER_WAIT_S 10
 
 struct weft_lab {
 	int fd, keeper_pid, switch_pid;
@@ -194,9 +196,13 @@ static int ask(struct weft_lab *lab, const struct lab_request *request, struct l
 			n = recvmsg(lab->fd, &message, MSG_CMSG_CLOEXEC);
 		while (n < 0 && errno == EINTR);
 	}
-	if (n < (ssize_t)sizeof(*reply))
-		return fail(error, error_bytes, "the lab's keeper does not answer",
-			n < 0 ? strerror(errno) : "");
+	if (n < (ssize_t)sizeof(*reply)) {
+		const char *why = n >= 0 ? "" : errno == EAGAIN ? "not in time" : strerror(errno);
+
+		/* Whatever it still says would be taken for the answer to the next question. */
+		(void)shutdown(lab->fd, SHUT_RDWR);
+		return fail(error, error_bytes, "the lab's keeper does not answer", why);
+	}
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	if (fds && c && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
@@ -225,6 +231,7 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 {
 	struct lab_request hello = { .protocol = LAB_PROTOCOL, .op = LAB_HELLO };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	const struct timeval wait = { .tv_sec = ANSWER_WAIT_S };
 	struct lab_reply reply;
 	struct weft_lab *lab = calloc(1, sizeof(*lab));
 
@@ -244,6 +251,8 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 	if (!state_path(address.sun_path, lab->name, "sock") ||
 		!state_path(lab->fabric, lab->name, "fabric.yaml") ||
 		!state_path(lab->switch_dir, lab->name, "switch") || lab->fd < 0 ||
+		setsockopt(lab->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) ||
+		setsockopt(lab->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) ||
 		connect(lab->fd, (struct sockaddr *)&address, sizeof(address))) {
 		fail(error, error_bytes, address.sun_path, strerror(errno));
 		goto failed;

@@ -28,6 +28,9 @@
 #include <unistd.h>
 
 #define CLIENTS_MAX 64
+/* Above the switches and the pumps of our programs, which have 2 (live_hurry, loop_real_time): who
+ * breaks and mends has next to nothing to do, but must do it when it is due. */
+#define REAL_TIME_PRIORITY 3
 #define KILL_WAIT_MS 500
 #define SIDS_MAX 4096
 #define FDS 3 /* that are waited for, beside clients */
@@ -322,8 +325,17 @@ static int wait_ms(const struct keeper *k)
 	return (int)WEFT_MIN((next_ns - now_ns + 999999) / 1000000, UINT64_C(3600000));
 }
 
+/* Where it is allowed. */
+static void go_first(void)
+{
+	const struct sched_param param = { .sched_priority = REAL_TIME_PRIORITY };
+
+	(void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
+}
+
 static void keep(struct keeper *k)
 {
+	go_first();
 	while (!k->done) {
 		struct pollfd polls[FDS + CLIENTS_MAX] = {
 			{ .fd = k->listen_fd, .events = POLLIN },

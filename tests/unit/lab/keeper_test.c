@@ -70,6 +70,53 @@ TEST(keeper_run__leaves_a_state_that_is_swept_away_when_killed)
 	clear_folder();
 }
 
+/* Breaking and mending is not put off by what forwards and what sends. */
+TEST(keeper_run__comes_before_the_switches_where_it_may)
+{
+	const struct sched_param least = { .sched_priority = 1 };
+	struct sched_param keeper = { 0 }, switches = { 0 };
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(sched_setscheduler(0, SCHED_RR, &least) ? 1 : 0);
+	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+	if (status)
+		SKIP("real time is not allowed here");
+	struct weft_lab *lab = bring_up();
+
+	/* The first answer comes from the loop that it is all about. */
+	CHECK(!sched_getparam(weft_lab_keeper_pid(lab), &keeper));
+	for (int i = 0; i < 500 && !switches.sched_priority; i++) {
+		poll(NULL, 0, 10);
+		CHECK(!sched_getparam(weft_lab_switch_pid(lab), &switches));
+	}
+	CHECK(switches.sched_priority > 0);
+	CHECK(keeper.sched_priority > switches.sched_priority);
+	CHECK(!weft_lab_down(lab, error, sizeof(error)));
+	weft_lab_close(lab);
+	clear_folder();
+}
+
+TEST(keeper_run__stopped_makes_nobody_wait_for_ever)
+{
+	struct weft_lab *lab = bring_up();
+	struct weft_lab_fault fault = { .kind = WEFT_LAB_PLANE_DOWN };
+	struct weft_lab_record record;
+	int pid = weft_lab_keeper_pid(lab);
+
+	kill(pid, SIGSTOP);
+	CHECK_EQ(weft_lab_fault(lab, &fault, NULL, error, sizeof(error)), -1);
+	CHECK_STR(error, "the lab's keeper does not answer: not in time");
+	kill(pid, SIGCONT);
+	/* Nor is a late answer taken for another question's. */
+	CHECK_EQ(weft_lab_record(lab, 1, &record, error, sizeof(error)), -1);
+	weft_lab_close(lab);
+	kill(pid, SIGTERM);
+	wait_gone(pid);
+	clear_folder();
+}
+
 TEST(keeper_run__goes_down_in_order_when_terminated)
 {
 	struct weft_lab *lab = bring_up();
