@@ -3,6 +3,7 @@
 #include "labs.h"
 
 #include <signal.h>
+#include <weft/panic.h>
 
 #define ALL(src, dst) ev_bits(&world, src, dst, WEFT_TOPO_NONE, WEFT_TOPO_NONE)
 
@@ -106,6 +107,28 @@ static void wait_end(void)
 	soft_reap(&world);
 	CHECK_EQ(world.soft.pid, 0);
 	CHECK_EQ(world.soft.pid_fd, -1);
+}
+
+static void trip(int number)
+{
+	(void)number;
+	weft_panic("src/rack/made_up.c", 7, "n < n");
+}
+
+TEST(soft_reap__tells_which_assertion_broke)
+{
+	weft_panic_fn *before = weft_panic_hook(weft_panic_say);
+	void (*was)(int) = signal(SIGUSR1, trip); /* which the switches' process inherits */
+
+	build_soft(&world, TWO_PLANES);
+	(void)weft_panic_hook(before);
+	(void)signal(SIGUSR1, was);
+	CHECK_EQ(kill(world.soft.pid, SIGUSR1), 0);
+	wait_end();
+	const char *said = strstr(world.soft.end, ": ");
+
+	CHECK_STR(said, ": weft: src/rack/made_up.c:7: broken assertion: n < n");
+	build_end(&world);
 }
 
 TEST(soft_reap__tells_a_death_and_takes_the_carriers)
