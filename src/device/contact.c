@@ -217,12 +217,12 @@ int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_
 		return ENOMEM;
 	ah->pd = pd;
 	memcpy(ah->gid, gid, 16);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	dev->n_ahs++;
 	pd->users++;
 	if (group_is(gid) && !run_start(dev))
 		group_expect(dev, gid);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	*out = ah;
 	return 0;
 }
@@ -232,7 +232,7 @@ int weft_dev_ah_close(struct weft_dev_ah *ah)
 	struct weft_dev *dev = ah->pd->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		dev->n_ahs--;
 		ah->pd->users--;
 		/* A datagram that waits for its contact still names this. */
@@ -245,7 +245,7 @@ int weft_dev_ah_close(struct weft_dev_ah *ah)
 				if (qp->sq[k & qp->sq_mask].ah == ah)
 					qp->sq[k & qp->sq_mask].fault = WEFT_DEV_LOC_QP_OP_ERR;
 		}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	free(ah);
 	return 0;

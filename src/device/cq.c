@@ -33,9 +33,9 @@ int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **out)
 		free(channel);
 		return rc;
 	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	dev->n_channels++;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	*out = channel;
 	return 0;
 }
@@ -45,12 +45,12 @@ int weft_dev_channel_close(struct weft_dev_channel *channel)
 	struct weft_dev *dev = channel->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		bool busy = channel->users != 0;
 
 		if (!busy)
 			dev->n_channels--;
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (busy)
 			return EBUSY;
 	}
@@ -79,13 +79,13 @@ int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 
 		if (rc)
 			return rc;
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		for (const struct weft_dev_cq *cq = dev->cqs; cq && !found; cq = cq->next)
 			if (cq->number == number) {
 				*user = cq->user;
 				found = true;
 			}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (found)
 			return 0;
 	}
@@ -121,14 +121,14 @@ int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_cha
 		free(cq);
 		return ENOMEM;
 	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	cq->number = ++dev->next_id;
 	cq->next = dev->cqs;
 	dev->cqs = cq;
 	dev->n_cqs++;
 	if (channel)
 		channel->users++;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	*out = cq;
 	return 0;
 }
@@ -138,7 +138,7 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 	struct weft_dev *dev = cq->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		bool busy = cq->users != 0;
 		struct weft_dev_cq **at = &dev->cqs;
 
@@ -150,7 +150,7 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 			if (cq->channel)
 				cq->channel->users--;
 		}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (busy)
 			return EBUSY;
 	}
@@ -191,7 +191,7 @@ int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries)
 	ring = open_ring(entries, &mask);
 	if (!ring)
 		return ENOMEM;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (entries < cq->entries && cq->tail - cq->head + count_owed(cq) > entries) {
 		rc = EINVAL;
 	} else {
@@ -204,7 +204,7 @@ int weft_dev_cq_resize(struct weft_dev_cq *cq, uint32_t entries)
 		cq->entries = entries;
 		ring = old;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	free(ring);
 	return rc;
 }
@@ -218,9 +218,9 @@ void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner)
 {
 	if (device_is_dead(cq->dev))
 		return;
-	pthread_mutex_lock(&cq->dev->lock);
+	weft_lock_take(&cq->dev->lock);
 	cq->owner = owner;
-	pthread_mutex_unlock(&cq->dev->lock);
+	weft_lock_give(&cq->dev->lock);
 }
 
 static void ring_bell(struct weft_dev_cq *cq)
@@ -294,7 +294,7 @@ int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 
 	if (WEFT_UNLIKELY(device_is_dead(dev)))
 		return -1;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	quiet_poll(dev);
 	n = take(cq, wc, max);
 	if (!n) {
@@ -308,7 +308,7 @@ int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 		watch_pause(dev);
 		n = take(cq, wc, max);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return n;
 }
 
@@ -318,7 +318,7 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (solicited_only && !cq->armed)
 		cq->armed_solicited = true;
 	else
@@ -326,6 +326,6 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
 	if ((cq->head != cq->tail && cq->told != cq->tail) || cq->overrun)
 		ring_bell(cq);
 	watch_leave(dev, true); /* it will sleep now: the thread takes over at once */
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return 0;
 }

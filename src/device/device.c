@@ -34,6 +34,7 @@ uint64_t device_random(void)
 static void on_fork(void)
 {
 	device_fork_age++;
+	stats_in_child();
 }
 
 static void watch_forks(void)
@@ -123,7 +124,7 @@ int weft_dev_open(
 	dev->name = *name;
 	dev->fork_age = device_fork_age;
 	dev->greet_fd = dev->wake_fd = dev->event_fd[0] = dev->event_fd[1] = -1;
-	pthread_mutex_init(&dev->lock, NULL);
+	weft_lock_open(&dev->lock);
 	rc = watch_open(dev);
 	if (rc) {
 		snprintf(error, error_bytes, "no memory");
@@ -149,9 +150,9 @@ static void linger(struct weft_dev *dev)
 {
 	while (dev->n_zombies) {
 		if (!run_once(dev)) {
-			pthread_mutex_unlock(&dev->lock);
+			weft_lock_give(&dev->lock);
 			weft_clock_sleep(100000);
-			pthread_mutex_lock(&dev->lock);
+			weft_lock_take(&dev->lock);
 		}
 		(void)zombie_reap(dev, weft_clock_now(NULL), false);
 	}
@@ -162,7 +163,7 @@ bool device_leave(struct weft_dev *dev)
 	if (device_is_dead(dev))
 		return false;
 	/* exit() may be called by a signal's handler, while its thread holds the lock. */
-	for (unsigned tries = 0; pthread_mutex_trylock(&dev->lock); tries++) {
+	for (unsigned tries = 0; !weft_lock_try(&dev->lock); tries++) {
 		if (tries == 1000)
 			return false;
 		weft_clock_sleep(100000);
@@ -176,24 +177,18 @@ bool device_leave(struct weft_dev *dev)
 		qp_let_go(qp);
 	}
 	linger(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return true;
 }
 
-int weft_dev_close(struct weft_dev *dev)
+static void close_own(struct weft_dev *dev)
 {
-	if (dev->fork_age == DEVICE_CLOSED)
-		return ENODEV;
-	if (device_is_dead(dev)) {
-		close_fds(dev); /* this process's copies; the rest is the parent's */
-		return 0;
-	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	bool busy = dev->n_qps || dev->n_mrs || dev->n_mws || dev->n_pds || dev->n_cqs ||
 		    dev->n_srqs || dev->n_ahs || dev->n_channels || dev->listeners;
 
 	linger(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	run_stop(dev);
 	stats_forget(dev);
 	weft_live_close(dev->live);
@@ -214,10 +209,24 @@ int weft_dev_close(struct weft_dev *dev)
 	if (busy) {
 		dev->fork_age = DEVICE_CLOSED;
 		stats_keep(dev);
+		return;
+	}
+	weft_lock_close(&dev->lock);
+	free(dev);
+}
+
+int weft_dev_close(struct weft_dev *dev)
+{
+	if (dev->fork_age == DEVICE_CLOSED)
+		return ENODEV;
+	if (device_is_dead(dev)) {
+		close_fds(dev); /* this process's copies; the rest is the parent's */
 		return 0;
 	}
-	pthread_mutex_destroy(&dev->lock);
-	free(dev);
+	int cancel = weft_cancel_off(); /* the thread is waited for, and half a device is none */
+
+	close_own(dev);
+	weft_cancel_on(cancel);
 	return 0;
 }
 

@@ -102,10 +102,10 @@ static int get(struct weft_dev *dev, int fd, struct weft_dev_event *event)
 	if (device_is_dead(dev))
 		return ENODEV;
 	/* Who has no queue pair wants to hear of planes all the same. */
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	int error = run_start(dev);
 
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (error)
 		return error;
 	for (;;) {
@@ -117,10 +117,10 @@ static int get(struct weft_dev *dev, int fd, struct weft_dev_event *event)
 		rc = event_read(fd, &record, sizeof(record));
 		if (rc)
 			return rc;
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		bool found = find(dev, &record, event);
 
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (found)
 			return 0;
 	}
@@ -152,10 +152,10 @@ int weft_dev_listener_open(struct weft_dev *dev, uint32_t owner, struct weft_dev
 	(void)fcntl(listener->fd[0], F_SETFL, O_NONBLOCK);
 	listener->dev = dev;
 	listener->owner = owner;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	listener->next = dev->listeners;
 	dev->listeners = listener;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	*out = listener;
 	return 0;
 }
@@ -165,14 +165,14 @@ void weft_dev_listener_close(struct weft_dev_listener *listener)
 	struct weft_dev *dev = listener->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		for (struct weft_dev_listener **at = &dev->listeners; *at; at = &(*at)->next) {
 			if (*at == listener) {
 				*at = listener->next;
 				break;
 			}
 		}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	close(listener->fd[0]);
 	close(listener->fd[1]);

@@ -544,12 +544,12 @@ int weft_dev_group_join(struct weft_dev_qp *qp, const uint8_t gid[16])
 		return ENODEV;
 	if (qp->init.profile != WEFT_DEV_DATAGRAM || !group_is(gid))
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	int rc = run_start(dev);
 
 	if (!rc)
 		rc = join(qp, gid);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -559,10 +559,10 @@ int weft_dev_group_leave(struct weft_dev_qp *qp, const uint8_t gid[16])
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	int rc = leave(qp, find(dev, gid));
 
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 

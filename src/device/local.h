@@ -10,6 +10,7 @@
  */
 #include <weft/base.h>
 #include <weft/device.h>
+#include <weft/lock.h>
 #include <weft/session.h>
 
 #include <pthread.h>
@@ -125,7 +126,7 @@ struct paths { /* a choice of EVs */
 };
 
 struct weft_dev {
-	pthread_mutex_t lock;
+	struct weft_lock lock;
 	struct weft_live *live;
 	struct weft_endpoint *ep;
 	struct weft_pump *pump;
@@ -576,5 +577,6 @@ const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag);
 void stats_register(struct weft_dev *dev);
 void stats_forget(struct weft_dev *dev); /* writes them, too */
 void stats_keep(struct weft_dev *dev);   /* closed, but somebody may hold it */
+void stats_in_child(void);
 
 #endif /* DEVICE_LOCAL_H */

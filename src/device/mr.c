@@ -28,10 +28,10 @@ int weft_dev_pd_open(struct weft_dev *dev, struct weft_dev_pd **out)
 	pd = calloc(1, sizeof(*pd));
 	if (!pd)
 		return ENOMEM;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	*pd = (struct weft_dev_pd){ .dev = dev, .number = ++dev->next_pd };
 	dev->n_pds++;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	*out = pd;
 	return 0;
 }
@@ -42,11 +42,11 @@ int weft_dev_pd_close(struct weft_dev_pd *pd)
 	bool busy = false;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		busy = pd->users != 0;
 		if (!busy)
 			dev->n_pds--;
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	if (busy)
 		return EBUSY;
@@ -126,7 +126,7 @@ static int enter(struct weft_dev_mr *mr)
 	struct weft_dev *dev = mr->pd->dev;
 	int error = WEFT_EFULL;
 
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (dev->n_mrs < MRS_MAX)
 		error = weft_region_add(dev->ep, mr->iova, mr->base, mr->len_bytes, mr->pd->number,
 			mr_rights(mr->access), (uint32_t)device_random(), &mr->key);
@@ -139,7 +139,7 @@ static int enter(struct weft_dev_mr *mr)
 		mr->dmabuf->next = dev->dmabufs;
 		dev->dmabufs = mr->dmabuf;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (error)
 		return error == WEFT_EFULL ? ENOMEM : EINVAL;
 	return 0;
@@ -221,9 +221,9 @@ int weft_dev_mr_close(struct weft_dev_mr *mr)
 	struct weft_dev *dev = mr->pd->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		if (mw_uses(mr)) {
-			pthread_mutex_unlock(&dev->lock);
+			weft_lock_give(&dev->lock);
 			return EBUSY;
 		}
 		reclaim(mr);
@@ -233,7 +233,7 @@ int weft_dev_mr_close(struct weft_dev_mr *mr)
 		mr->pd->users--;
 		if (mr->dmabuf)
 			unlink_dmabuf(dev, mr->dmabuf);
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	dmabuf_close(mr->dmabuf);
 	free(mr);
@@ -256,7 +256,7 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 		rc = EINVAL;
 	if (rc)
 		return rc;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	rc = mw_uses(mr) ? EBUSY : 0;
 	if (!rc) {
 		reclaim_memory(mr);
@@ -270,7 +270,7 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 			mr_rights(access), key, &mr->key));
 		WEFT_ASSERT(mr->key == key);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -291,9 +291,9 @@ void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, u
 {
 	if (device_is_dead(pd->dev))
 		return NULL;
-	pthread_mutex_lock(&pd->dev->lock);
+	weft_lock_take(&pd->dev->lock);
 	void *at = mr_memory(pd, sge, access);
 
-	pthread_mutex_unlock(&pd->dev->lock);
+	weft_lock_give(&pd->dev->lock);
 	return at;
 }

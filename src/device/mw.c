@@ -35,7 +35,7 @@ int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw *
 		return ENOMEM;
 	mw->pd = pd;
 	mw->type = type;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (dev->n_mws == MWS_MAX || weft_memwin_open(dev->ep, pd->number,
 					     (uint32_t)device_random(), &mw->key))
 		error = ENOMEM;
@@ -46,7 +46,7 @@ int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw *
 		dev->n_mws++;
 		pd->users++;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (error)
 		free(mw);
 	else
@@ -81,7 +81,7 @@ int weft_dev_mw_close(struct weft_dev_mw *mw)
 	if (!device_is_dead(dev)) {
 		struct weft_dev_mw **at = &dev->mws;
 
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		forget(dev, mw);
 		(void)weft_memwin_close(dev->ep, mw->bound);
 		while (*at != mw)
@@ -89,7 +89,7 @@ int weft_dev_mw_close(struct weft_dev_mw *mw)
 		*at = mw->next;
 		dev->n_mws--;
 		mw->pd->users--;
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	free(mw);
 	return 0;

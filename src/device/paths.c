@@ -56,7 +56,7 @@ int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], si
 
 	if (device_is_dead(dev))
 		return -1;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (find_host(dev, gid, &own, &host) && own != host) {
 		n = (uint32_t)weft_topo_evs(weft_live_topo(dev->live), own, host,
 			weft_live_engine(dev->live)->seed, evs, max);
@@ -66,7 +66,7 @@ int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], si
 	} else {
 		n = UINT32_MAX;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return n == UINT32_MAX ? -1 : (int)n;
 }
 
@@ -78,7 +78,7 @@ int weft_dev_ev_address(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	contact = known(dev, gid);
 	if (find_host(dev, gid, &own, &host)) {
 		if (weft_topo_usid(weft_live_topo(dev->live), own, host, ev, addr))
@@ -87,7 +87,7 @@ int weft_dev_ev_address(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev
 		memcpy(addr, contact->end.addr[weft_ev_plane(ev)], 16);
 		rc = 0;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -111,7 +111,7 @@ int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, 
 		return ENOMEM;
 	}
 	memcpy(group.evs, evs, n * sizeof(*evs));
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	for (at = 0; at < dev->n_paths && dev->paths[at].n; at++)
 		;
 	if (at == dev->n_paths) {
@@ -126,7 +126,7 @@ int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, 
 
 	if (fits)
 		dev->paths[at] = group;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (!fits) {
 		free(group.evs);
 		free(group.states);
@@ -142,7 +142,7 @@ int weft_dev_paths_close(struct weft_dev *dev, uint32_t number)
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (!number || number > dev->n_paths || !dev->paths[number - 1].n) {
 		rc = EINVAL;
 	} else if (dev->paths[number - 1].users) {
@@ -152,7 +152,7 @@ int weft_dev_paths_close(struct weft_dev *dev, uint32_t number)
 		free(dev->paths[number - 1].states);
 		dev->paths[number - 1] = (struct paths){ 0 };
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -165,7 +165,7 @@ int weft_dev_paths_mark(
 		return ENODEV;
 	if (to != WEFT_PATH_GOOD && to != WEFT_PATH_DENIED && to != WEFT_PATH_ASSUMED_BAD)
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (number && number <= dev->n_paths) {
 		struct paths *group = &dev->paths[number - 1];
 
@@ -179,7 +179,7 @@ int weft_dev_paths_mark(
 		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
 			(void)weft_path_mark(dev->ep, dev->qps[i]->own_set, ev, to,
 				weft_clock_now(NULL));
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -215,7 +215,7 @@ int weft_dev_paths_replace(struct weft_dev *dev, uint32_t number, uint32_t ev, u
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (number && number <= dev->n_paths)
 		group = &dev->paths[number - 1];
 	while (group && at < group->n && group->evs[at] != ev)
@@ -233,7 +233,7 @@ int weft_dev_paths_replace(struct weft_dev *dev, uint32_t number, uint32_t ev, u
 		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
 			replace_in_set(dev->qps[i], ev, ev_new);
 	run_wake(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -245,10 +245,10 @@ int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_
 
 	if (device_is_dead(qp->dev))
 		return ENODEV;
-	pthread_mutex_lock(&qp->dev->lock);
+	weft_lock_take(&qp->dev->lock);
 	if (qp->connected && qp->init.profile != WEFT_DEV_DATAGRAM)
 		rc = weft_path_info(qp->dev->ep, qp->pathset, index, info) ? ENOENT : 0;
-	pthread_mutex_unlock(&qp->dev->lock);
+	weft_lock_give(&qp->dev->lock);
 	return rc;
 }
 
@@ -261,7 +261,7 @@ static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const u
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	rc = run_start(dev) ? ENOMEM : 0;
 	if (!rc && find_set(dev, gid, &set)) {
 		uint64_t now = weft_clock_now(NULL);
@@ -277,7 +277,7 @@ static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const u
 	}
 	(void)run_once(dev);
 	run_wake(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -298,10 +298,10 @@ int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], siz
 
 	if (device_is_dead(dev))
 		return 0;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	(void)run_once(dev);
 	n = weft_poll_probe(dev->ep, done, max);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return (int)n;
 }
 
@@ -313,14 +313,14 @@ int weft_dev_plane_query(struct weft_dev *dev, uint32_t plane, struct weft_dev_p
 		return ENODEV;
 	if (plane >= dev->end.planes)
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint32_t links = dev->port->ops->carrier(dev->port);
 
 	*info = (struct weft_dev_plane){ .link = links >> plane & 1,
 		.admin = !(dev->planes_shut >> plane & 1),
 		.rate_bps = weft_live_line_bps(dev->live) / dev->end.planes };
 	memcpy(info->addr, dev->end.addr[plane], 16);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return 0;
 }
 
@@ -330,7 +330,7 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 		return ENODEV;
 	if (plane >= dev->end.planes)
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint32_t links = dev->port->ops->carrier(dev->port);
 
 	if (up)
@@ -342,6 +342,6 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 	dev->planes_ns = 0;
 	(void)run_once(dev);
 	run_wake(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return 0;
 }

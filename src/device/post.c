@@ -219,7 +219,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		return ENODEV;
 	if (!may_do(qp, send))
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (qp->attr.state < WEFT_DEV_RTS)
 		rc = EINVAL;
 	else if (qp->sq_tail - qp->sq_head + qp->untold >= qp->init.sq_depth)
@@ -238,7 +238,7 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		run_wake(dev);
 		quiet_posted(dev);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -389,7 +389,7 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 	if (qp->init.srq || xrc_is_part(qp->init.profile) ||
 		recv->n_sges > qp->init.rq_sges || (recv->n_sges && !recv->sges))
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint64_t slot = qp->rq_tail & qp->rq_mask;
 
 	if (qp->attr.state == WEFT_DEV_RESET)
@@ -408,6 +408,6 @@ int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 		else
 			queue_feed(qp);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }

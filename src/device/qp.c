@@ -277,11 +277,11 @@ int weft_dev_qp_open(
 		free_qp(qp);
 		return ENOMEM;
 	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	rc = run_start(dev);
 	if (!rc)
 		rc = take_slot(qp);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (rc) {
 		free_qp(qp);
 		return ENOMEM;
@@ -309,9 +309,9 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 	struct weft_dev *dev = qp->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		if (qp->n_groups) {
-			pthread_mutex_unlock(&dev->lock);
+			weft_lock_give(&dev->lock);
 			return EBUSY;
 		}
 		qp->attr.state = WEFT_DEV_ERR;
@@ -329,7 +329,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 			qp->init.srq->users--;
 		if (qp->attr.paths)
 			dev->paths[qp->attr.paths - 1].users--;
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
 	free_qp(qp);
 	return 0;
@@ -490,7 +490,7 @@ int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *at
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	next = qp->attr;
 	if (!take_attr(&next, attr, mask, dev) ||
 		(to_rtr && qp->init.profile != WEFT_DEV_DATAGRAM &&
@@ -525,7 +525,7 @@ int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *at
 	}
 	(void)run_once(dev);
 	run_wake(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -535,7 +535,7 @@ void weft_dev_qp_query(
 	bool is_dead = device_is_dead(qp->dev);
 
 	if (!is_dead)
-		pthread_mutex_lock(&qp->dev->lock);
+		weft_lock_take(&qp->dev->lock);
 	if (attr) {
 		*attr = qp->attr;
 		attr->draining = qp->draining && qp->attr.state == WEFT_DEV_SQD;
@@ -543,7 +543,7 @@ void weft_dev_qp_query(
 	if (init)
 		*init = qp->init;
 	if (!is_dead)
-		pthread_mutex_unlock(&qp->dev->lock);
+		weft_lock_give(&qp->dev->lock);
 }
 
 int weft_dev_qp_info(struct weft_dev_qp *qp, struct weft_qp_info *info)
@@ -552,11 +552,11 @@ int weft_dev_qp_info(struct weft_dev_qp *qp, struct weft_qp_info *info)
 
 	if (device_is_dead(qp->dev))
 		return ENODEV;
-	pthread_mutex_lock(&qp->dev->lock);
+	weft_lock_take(&qp->dev->lock);
 	if (qp->eq && qp->connected)
 		weft_qp_info(qp->eq, info);
 	else
 		rc = ENOTCONN;
-	pthread_mutex_unlock(&qp->dev->lock);
+	weft_lock_give(&qp->dev->lock);
 	return rc;
 }

@@ -246,7 +246,7 @@ static void sleep_on(struct weft_dev *dev)
 		dev->asleep = dev->armed = true;
 		dev->bell_fd = dev->waits_at = dev->port->has_bell ? fd : -1;
 		dev->wake_at_ns = next;
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		int n = ppoll(fds, 3, &limit, NULL);
 
 		if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
@@ -274,7 +274,7 @@ static void *thread_main(void *arg)
 	(void)prctl(PR_SET_NAME, "weft-device");
 	(void)prctl(PR_SET_TIMERSLACK, 1);
 	hurry();
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	while (!dev->stop) {
 		uint64_t now = weft_clock_now(NULL);
 
@@ -291,10 +291,10 @@ static void *thread_main(void *arg)
 			continue;
 		}
 		/* Let whoever waits for the lock have it. */
-		pthread_mutex_unlock(&dev->lock);
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_give(&dev->lock);
+		weft_lock_take(&dev->lock);
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return NULL;
 }
 
@@ -318,10 +318,10 @@ void run_stop(struct weft_dev *dev)
 	uint64_t one = 1;
 	bool has_thread;
 
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	dev->stop = true;
 	has_thread = dev->has_thread;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (!has_thread)
 		return;
 	if (write(dev->wake_fd, &one, sizeof(one)) < 0)

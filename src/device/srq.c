@@ -43,7 +43,7 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 	}
 	for (uint32_t i = 0; i < attr->depth; i++)
 		srq->free[srq->n_free++] = attr->depth - 1 - i;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	rc = weft_recvq_open(dev->ep, &srq->recvq);
 	if (!rc && attr->xrcd)
 		rc = xrc_share(srq);
@@ -54,7 +54,7 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 		dev->n_srqs++;
 		pd->users++;
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	if (rc) {
 		free_srq(srq);
 		return ENOMEM;
@@ -68,7 +68,7 @@ int weft_dev_srq_close(struct weft_dev_srq *srq)
 	struct weft_dev *dev = srq->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		bool busy = srq->users != 0;
 
 		/* Queue pairs that acknowledge on still hold it. */
@@ -85,7 +85,7 @@ int weft_dev_srq_close(struct weft_dev_srq *srq)
 			dev->n_srqs--;
 			srq->pd->users--;
 		}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (busy)
 			return EBUSY;
 	}
@@ -100,14 +100,14 @@ int weft_dev_srq_limit(struct weft_dev_srq *srq, uint32_t limit)
 
 	if (device_is_dead(dev))
 		return ENODEV;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (limit <= srq->attr.depth && !weft_recvq_set_limit(dev->ep, srq->recvq, limit)) {
 		srq->attr.limit = limit;
 		srq->limit_armed = limit != 0;
 		rc = 0;
 	}
 	run_wake(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }
 
@@ -146,7 +146,7 @@ int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv
 		return ENODEV;
 	if (recv->n_sges > srq->attr.sges || (recv->n_sges && !recv->sges))
 		return EINVAL;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	if (!srq->n_free) {
 		rc = ENOMEM;
 	} else {
@@ -162,6 +162,6 @@ int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv
 			hand_over(srq);
 		}
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return rc;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_lock lock = WEFT_LOCK_INIT;
 static struct weft_dev *first, *closed;
 static bool is_told;
 static const char *const reasons[GREET_REASONS] = { [GREET_MALFORMED] = "malformed",
@@ -28,7 +28,7 @@ static void write_line(struct weft_dev *dev)
 
 	if (!file)
 		return;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	const struct weft_counters *counters = weft_stats(dev->ep);
 
 	setvbuf(file, NULL, _IOFBF, 16384); /* one write: processes share the file */
@@ -42,9 +42,8 @@ static void write_line(struct weft_dev *dev)
 		"\"datagrams_lost\": %llu, \"multicast_copies\": %llu, "
 		"\"multicast_copies_refused\": %llu, \"members_refused\": %llu",
 		(unsigned long long)dev->datagrams_too_long,
-		(unsigned long long)dev->datagrams_refused,
-		(unsigned long long)dev->datagrams_lost, (unsigned long long)dev->copies,
-		(unsigned long long)dev->copies_refused,
+		(unsigned long long)dev->datagrams_refused, (unsigned long long)dev->datagrams_lost,
+		(unsigned long long)dev->copies, (unsigned long long)dev->copies_refused,
 		(unsigned long long)dev->members_refused);
 	/* What was dropped before the engine saw it: strangers' packets, and malformed ones. */
 	const struct weft_port_stats *port = &weft_live_port(dev->live)->stats;
@@ -58,49 +57,55 @@ static void write_line(struct weft_dev *dev)
 		fprintf(file, ", \"greetings_%s\": %llu", reasons[i],
 			(unsigned long long)dev->greetings_refused[i]);
 	fprintf(file, "}\n");
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	fclose(file);
 }
 
 static void at_end(void)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	for (struct weft_dev *dev = first; dev; dev = dev->next) {
 		if (device_leave(dev))
 			write_line(dev);
 	}
 	first = NULL;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
+}
+
+/* Another thread of the parent may have had it. */
+void stats_in_child(void)
+{
+	weft_lock_open(&lock);
 }
 
 void stats_register(struct weft_dev *dev)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	dev->next = first;
 	first = dev;
 	if (!is_told)
 		is_told = !atexit(at_end);
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }
 
 void stats_forget(struct weft_dev *dev)
 {
 	struct weft_dev **at = &first;
 
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	while (*at && *at != dev)
 		at = &(*at)->next;
 	if (*at) {
 		*at = dev->next;
 		write_line(dev);
 	}
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }
 
 void stats_keep(struct weft_dev *dev)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	dev->next = closed;
 	closed = dev;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }

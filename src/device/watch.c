@@ -170,7 +170,7 @@ void watch_pause(struct weft_dev *dev)
 
 	watch_leave(dev, true);
 	dev->waiting++;
-	(void)pthread_cond_timedwait(&dev->news, &dev->lock, &limit);
+	(void)weft_lock_wait(&dev->lock, &dev->news, &limit);
 	dev->waiting--;
 	dev->vain = 0;
 }
@@ -180,12 +180,12 @@ void watch_enter(struct weft_dev *dev, bool is_urgent)
 	uint64_t ns = is_urgent ? STAND_NS_MIN : STAND_NS_MAX;
 
 	for (unsigned i = 0; i < ENTER_TRIES; i++) {
-		if (!pthread_mutex_trylock(&dev->lock))
+		if (weft_lock_try(&dev->lock))
 			return;
 		weft_clock_sleep(ns);
 		ns = WEFT_MIN(2 * ns, STAND_NS_MAX);
 	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 }
 
 void watch_stand_back(struct weft_dev *dev)
@@ -199,7 +199,7 @@ void watch_stand_back(struct weft_dev *dev)
 	dev->stand_ns = WEFT_MIN(2 * dev->stand_ns, STAND_NS_MAX);
 	dev->stands = true;
 	dev->waits_at = dev->bell_fd;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	int n = ppoll(fds, WEFT_COUNT(fds), &limit, NULL);
 
 	if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)

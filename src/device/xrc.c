@@ -41,10 +41,10 @@ int weft_dev_xrcd_close(struct weft_dev_xrcd *xrcd)
 	struct weft_dev *dev = xrcd->dev;
 
 	if (!device_is_dead(dev)) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		bool busy = xrcd->users || xrcd->pd->users;
 
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		if (busy)
 			return EBUSY;
 	}
@@ -71,9 +71,9 @@ void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user)
 {
 	if (device_is_dead(qp->dev))
 		return;
-	pthread_mutex_lock(&qp->dev->lock);
+	weft_lock_take(&qp->dev->lock);
 	qp->init.user = user;
-	pthread_mutex_unlock(&qp->dev->lock);
+	weft_lock_give(&qp->dev->lock);
 }
 
 /* ---- shared queues ---- */

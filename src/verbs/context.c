@@ -180,13 +180,20 @@ struct weft_dev *weft_verbs_device(struct ibv_context *ibv)
 
 /* ---- events ---- */
 
+static void unlock(void *mutex)
+{
+	pthread_mutex_unlock(mutex);
+}
+
+/* To wait is a cancellation point. */
 void wait_for_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *given,
 	const uint32_t *acknowledged)
 {
 	pthread_mutex_lock(mutex);
+	pthread_cleanup_push(unlock, mutex);
 	while (*given != *acknowledged)
 		pthread_cond_wait(cond, mutex);
-	pthread_mutex_unlock(mutex);
+	pthread_cleanup_pop(1);
 }
 
 static void count(pthread_mutex_t *mutex, uint32_t *counter)

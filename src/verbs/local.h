@@ -6,13 +6,14 @@
  * cast leads from theirs to ours; <infiniband/verbs.h> is the authority for that part's layout.
  */
 #include <weft/base.h>
+#include <weft/lock.h>
 #include <weft/verbs.h>
 
 #include <errno.h>
 #include <infiniband/verbs.h>
 
 #define PORT 1
-#define GIDS 4 /* and not one: scripts for RoCE say 3; see gid.c */
+#define GIDS 4           /* and not one: scripts for RoCE say 3; see gid.c */
 #define INLINE_BYTES 256 /* at least, whatever is asked for */
 #define DEVICE_BYTES 1024
 
@@ -57,7 +58,7 @@ struct dm {
 struct mr {
 	struct ibv_mr ibv;
 	struct weft_dev_mr *dev;
-	struct dm *dm; /* NULL: not device memory of ours */
+	struct dm *dm;   /* NULL: not device memory of ours */
 	bool is_foreign; /* by its DMA-BUF: it has no address here */
 	uint64_t iova;
 	unsigned int access;
@@ -108,8 +109,8 @@ struct qp {
 	struct build *build;     /* NULL: not made for ibv_wr_* */
 	uint32_t async_events;   /* given out; under ibv.qp_base.mutex */
 	int sq_sig_all;
-	struct domain *domain;   /* IBV_QPT_XRC_RECV; else NULL */
-	struct qp *next_target;  /* in it */
+	struct domain *domain;  /* IBV_QPT_XRC_RECV; else NULL */
+	struct qp *next_target; /* in it */
 };
 
 static inline struct context *context_of(struct ibv_context *ibv)
@@ -158,8 +159,7 @@ void gid_address(const union ibv_gid *gid, uint8_t address[16]);
 
 int attr_query_device_ex(struct ibv_context *ibv, const struct ibv_query_device_ex_input *input,
 	struct ibv_device_attr_ex *out, size_t bytes);
-int attr_query_port(
-	struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes);
+int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes);
 int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values);
 /* Verbs' code words for a rate: width and speed, whose product comes nearest. */
 void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
@@ -215,7 +215,7 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more);
 
 /* ---- wr.c: works put together call by call ---- */
 
-bool build_open(struct qp *qp); /* fills the pointers */
+bool build_open(struct qp *qp);                              /* fills the pointers */
 bool build_serves(const struct qp *qp, uint64_t operations); /* IBV_QP_EX_WITH_* */
 void build_close(struct qp *qp);
 

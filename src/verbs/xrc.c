@@ -25,7 +25,19 @@ struct domain {
 };
 
 static struct domain *domains;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of all above */
+static struct weft_lock lock = WEFT_LOCK_INIT; /* of all above */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Another thread of the parent may have had it. */
+static void in_child(void)
+{
+	weft_lock_open(&lock);
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
 
 struct weft_dev_xrcd *xrc_device(struct ibv_xrcd *xrcd)
 {
@@ -91,11 +103,12 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *ibv, struct ibv_xrcd_init_
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return refuse(ENOMEM);
-	pthread_mutex_lock(&mutex);
+	(void)pthread_once(&once, watch_forks);
+	weft_lock_take(&lock);
 	error = take(context, attr->fd, attr->oflags, &xrcd->domain);
 	if (!error)
 		xrcd->domain->users++;
-	pthread_mutex_unlock(&mutex);
+	weft_lock_give(&lock);
 	if (error) {
 		free(xrcd);
 		return refuse(error);
@@ -110,7 +123,7 @@ static int close_xrcd(struct ibv_xrcd *ibv)
 	struct domain *d = xrcd->domain, **at = &domains;
 	int error = 0;
 
-	pthread_mutex_lock(&mutex);
+	weft_lock_take(&lock);
 	if (d->users == 1)
 		error = weft_dev_xrcd_close(d->dev);
 	if (!error && !--d->users) {
@@ -119,7 +132,7 @@ static int close_xrcd(struct ibv_xrcd *ibv)
 		*at = d->next;
 		free(d);
 	}
-	pthread_mutex_unlock(&mutex);
+	weft_lock_give(&lock);
 	if (!error)
 		free(xrcd);
 	return complain(error);
@@ -145,9 +158,9 @@ int xrc_target_open(struct qp *qp, struct ibv_xrcd *xrcd)
 
 	if (error)
 		return error;
-	pthread_mutex_lock(&mutex);
+	weft_lock_take(&lock);
 	enlist(qp, d);
-	pthread_mutex_unlock(&mutex);
+	weft_lock_give(&lock);
 	return 0;
 }
 
@@ -165,7 +178,7 @@ int xrc_target_close(struct qp *qp)
 	struct qp **at = &qp->domain->targets, *other;
 	int error = 0;
 
-	pthread_mutex_lock(&mutex);
+	weft_lock_take(&lock);
 	while (*at != qp)
 		at = &(*at)->next_target;
 	*at = qp->next_target;
@@ -174,7 +187,7 @@ int xrc_target_close(struct qp *qp)
 		weft_dev_qp_set_user(qp->dev, other);
 	else
 		error = weft_dev_qp_close(qp->dev);
-	pthread_mutex_unlock(&mutex);
+	weft_lock_give(&lock);
 	return error;
 }
 
@@ -194,7 +207,7 @@ static struct ibv_qp *open_qp(struct ibv_context *ibv, struct ibv_qp_open_attr *
 
 	if (!qp)
 		return refuse(ENOMEM);
-	pthread_mutex_lock(&mutex);
+	weft_lock_take(&lock);
 	const struct qp *known = find_target(d, attr->qp_num);
 
 	if (known) {
@@ -202,7 +215,7 @@ static struct ibv_qp *open_qp(struct ibv_context *ibv, struct ibv_qp_open_attr *
 		qp->attr = known->attr;
 		enlist(qp, d);
 	}
-	pthread_mutex_unlock(&mutex);
+	weft_lock_give(&lock);
 	if (!qp->dev) {
 		free(qp);
 		return refuse(EINVAL);

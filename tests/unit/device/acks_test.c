@@ -9,7 +9,7 @@ static void owe_an_ack(struct side *s[2], uint32_t id)
 	struct weft_dev *dev = s[1]->dev;
 
 	CHECK_EQ(side_recv(s[1], id, 0, 64), 0);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
 	for (unsigned k = 0; k < 100000 && !weft_acks_since(dev->ep); k++)
 		(void)run_once(dev);
@@ -18,7 +18,7 @@ static void owe_an_ack(struct side *s[2], uint32_t id)
 
 static void take_both(struct side *s[2])
 {
-	pthread_mutex_unlock(&s[1]->dev->lock);
+	weft_lock_give(&s[1]->dev->lock);
 	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 }
@@ -83,9 +83,9 @@ TEST(acks_poll__holds_as_long_as_that_pays)
 		take_both(s);
 	}
 	CHECK_EQ(a->hold.vain, 1);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	a->hold.skips = 1;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	owe_an_ack(s, ROUNDS);
 	acks_poll(dev);
 	CHECK(!a->is_held);

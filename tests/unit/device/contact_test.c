@@ -9,12 +9,12 @@ static bool becomes_known(struct side *s, const uint8_t gid[16], uint32_t number
 	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
 
 	while (weft_clock_now(NULL) < limit_ns) {
-		pthread_mutex_lock(&s->dev->lock);
+		weft_lock_take(&s->dev->lock);
 		const struct contact *contact = contact_take(
 			s->dev, s->dev->number << SLOT_BITS, gid, number << SLOT_BITS);
 		bool known = contact && contact->known;
 
-		pthread_mutex_unlock(&s->dev->lock);
+		weft_lock_give(&s->dev->lock);
 		if (known)
 			return true;
 		weft_clock_sleep(1000000);
@@ -43,11 +43,11 @@ TEST(contact_take__has_a_limit)
 	uint8_t gid[16] = { 0xfd, 1 };
 	uint32_t n = 0;
 
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	CHECK(!contact_take(s->dev, s->dev->number << SLOT_BITS | 1, gid, 1)); /* no such QP */
 	while (n < 2 * CONTACTS_MAX && contact_take(s->dev, s->dev->number << SLOT_BITS, gid, n))
 		n++;
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	CHECK_EQ(n, CONTACTS_MAX);
 	side_close(s);
 }
@@ -79,7 +79,7 @@ TEST(contact_take__finds_each_of_many)
 	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_RTR };
 
 	CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint32_t own[2] = { dev->number << SLOT_BITS, s->qp->number };
 
 	for (uint32_t n = 0; n < CONTACTS_MAX; n++) {
@@ -96,7 +96,7 @@ TEST(contact_take__finds_each_of_many)
 	check_buckets(dev);
 	contact_forget_qp(s->qp);
 	check_buckets(dev);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	side_close(s);
 }
 
@@ -107,7 +107,7 @@ TEST(contact_is_awaited__until_he_has_been_asked_in_vain)
 	uint32_t own = s->dev->number << SLOT_BITS;
 	uint8_t gid[16] = { 0xfd, 1 };
 
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	struct contact *contact = contact_take(s->dev, own, gid, 17);
 	REQUIRE(contact);
 	CHECK(contact_is_awaited(contact));
@@ -117,7 +117,7 @@ TEST(contact_is_awaited__until_he_has_been_asked_in_vain)
 	CHECK(contact_take(s->dev, own, gid, 17) == contact);
 	CHECK_EQ(contact->tries, 1);
 	CHECK(!contact_is_awaited(contact));
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	side_close(s);
 }
 
@@ -166,7 +166,7 @@ TEST(take_hello_answer__believes_only_what_was_asked)
 		struct sockaddr_in6 to = { .sin6_family = AF_INET6,
 			.sin6_port = htons((uint16_t)(WEFT_DEV_PORT_BASE + s[0]->dev->number)) };
 
-		pthread_mutex_lock(&s[0]->dev->lock);
+		weft_lock_take(&s[0]->dev->lock);
 		struct contact *contact = contact_take(
 			s[0]->dev, s[0]->dev->number << SLOT_BITS, s[1]->dev->name.gid, qpn);
 		REQUIRE(contact);
@@ -181,7 +181,7 @@ TEST(take_hello_answer__believes_only_what_was_asked)
 			      (struct sockaddr *)&to, sizeof(to)) > 0);
 		greet_read(s[0]->dev);
 		CHECK_EQ(contact->known, !wrong);
-		pthread_mutex_unlock(&s[0]->dev->lock);
+		weft_lock_give(&s[0]->dev->lock);
 	}
 	pair_close(s);
 }

@@ -126,12 +126,12 @@ TEST(courier_free__gives_back_what_was_never_sent)
 
 	for (uint32_t i = 0; i < 100; i++)
 		CHECK_EQ(side_post(s[0], to_second(s, ah, i), 0, BYTES), 0);
-	pthread_mutex_lock(&s[0]->dev->lock);
+	weft_lock_take(&s[0]->dev->lock);
 	contact_forget_qp(s[0]->qp);
 	CHECK(s[0]->dev->n_zombies > 0);
 	while (s[0]->dev->n_zombies)
 		(void)zombie_reap(s[0]->dev, 0, true);
-	pthread_mutex_unlock(&s[0]->dev->lock);
+	weft_lock_give(&s[0]->dev->lock);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	pair_close(s);
 }

@@ -223,3 +223,75 @@ TEST(weft_dev_cq_resize__loses_nothing_to_who_polls_meanwhile)
 	CHECK_EQ(p.wrong, 0);
 	pair_close(s);
 }
+
+/* ---- threads that are cancelled ---- */
+
+#define CANCELS 40u
+
+static struct side *cancel_side[2];
+
+static void *poll_on(void *arg)
+{
+	struct weft_dev_wc wc;
+
+	for (;; pthread_testcancel())
+		(void)weft_dev_cq_poll(((struct side *)arg)->cq, &wc, 1);
+	return NULL;
+}
+
+static void *post_on(void *arg)
+{
+	struct weft_dev_wc wc;
+
+	for (;; pthread_testcancel()) {
+		(void)side_post(arg, to_memory(cancel_side[1], WEFT_DEV_WRITE, 0), 0, 4096);
+		(void)weft_dev_cq_poll(((struct side *)arg)->cq, &wc, 1);
+	}
+	return NULL;
+}
+
+static void *arm_on(void *arg)
+{
+	for (;; pthread_testcancel())
+		(void)weft_dev_cq_arm(((struct side *)arg)->cq, false);
+	return NULL;
+}
+
+/* False: its lock is lost. */
+static bool is_alive(struct side *s)
+{
+	for (unsigned i = 0; i < LIMIT_S * 10000u; i++) {
+		if (weft_lock_try(&s->dev->lock)) {
+			weft_lock_give(&s->dev->lock);
+			return true;
+		}
+		weft_clock_sleep(100000);
+	}
+	return false;
+}
+
+/* Programs end their completion threads so; what these were doing is no matter of the others. */
+TEST(weft_dev_cq_poll__and_posts_keep_no_lock_when_they_are_cancelled)
+{
+	void *(*const calls[])(void *) = { poll_on, post_on, arm_on };
+
+	pair_open(cancel_side, WEFT_DEV_EXTENDED);
+	for (unsigned i = 0; i < CANCELS * WEFT_COUNT(calls); i++) {
+		pthread_t thread;
+		void *result = NULL;
+
+		WEFT_ASSERT(!pthread_create(
+			&thread, NULL, calls[i % WEFT_COUNT(calls)], cancel_side[0]));
+		weft_clock_sleep(500000 + 100000 * (i % 7));
+		CHECK_EQ(pthread_cancel(thread), 0);
+		pthread_join(thread, &result);
+		CHECK(result == PTHREAD_CANCELED);
+		REQUIRE(is_alive(cancel_side[0]));
+	}
+	while (cancel_side[0]->qp->sq_head != cancel_side[0]->qp->sq_tail ||
+		cancel_side[0]->qp->untold)
+		REQUIRE(side_wait(cancel_side[0]).status == WEFT_DEV_OK);
+	CHECK_EQ(side_post(cancel_side[0], to_memory(cancel_side[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	CHECK_EQ(side_wait(cancel_side[0]).status, WEFT_DEV_OK);
+	pair_close(cancel_side);
+}

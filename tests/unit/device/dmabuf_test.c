@@ -193,12 +193,12 @@ TEST(weft_dev_mr_open_dmabuf__is_memory_like_any)
 	CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
 	CHECK(!memcmp(s[0]->memory + 5000, s[0]->memory, 1000));
 	/* A post reads them before the next turn of the device. */
-	pthread_mutex_lock(&s[1]->dev->lock);
+	weft_lock_take(&s[1]->dev->lock);
 	unsigned before = fake.starts;
 
 	CHECK(mr_memory(s[1]->pd, &sges[0], 0) == mr->dmabuf->at + 50);
 	CHECK_EQ(fake.starts, before + 1);
-	pthread_mutex_unlock(&s[1]->dev->lock);
+	weft_lock_give(&s[1]->dev->lock);
 	/* Its end is the end. */
 	send = (struct weft_dev_send){ .op = WEFT_DEV_WRITE,
 		.flags = WEFT_DEV_SIGNALED,
@@ -206,9 +206,9 @@ TEST(weft_dev_mr_open_dmabuf__is_memory_like_any)
 		.rkey = weft_dev_mr_key(mr) };
 	CHECK_EQ(side_post(s[0], send, 0, 101), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_REM_ACCESS_ERR);
-	pthread_mutex_lock(&s[1]->dev->lock);
+	weft_lock_take(&s[1]->dev->lock);
 	CHECK_EQ(fake.starts, fake.ends); /* between turns nobody is at it */
-	pthread_mutex_unlock(&s[1]->dev->lock);
+	weft_lock_give(&s[1]->dev->lock);
 	CHECK_EQ(weft_dev_mr_move(mr, s[1]->pd, s[1]->memory, 8, 0, 15), EINVAL);
 	CHECK_EQ(weft_dev_mr_close(mr), 0);
 	CHECK(!s[1]->dev->dmabufs);

@@ -43,11 +43,11 @@ TEST(weft_dev_event_get__skips_what_is_gone)
 	(void)fcntl(weft_dev_event_fd(s->dev), F_SETFL, O_NONBLOCK);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), EAGAIN);
 	side_open_qp(s, WEFT_DEV_STRICT, NULL);
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	event_put(s->dev, WEFT_DEV_QP_FATAL, s->qp->event_number);
 	event_put(s->dev, WEFT_DEV_QP_FATAL, 999999);
 	event_put(s->dev, WEFT_DEV_PLANE_DOWN, 3);
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
 	CHECK(event.kind == WEFT_DEV_QP_FATAL && event.user == s);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
@@ -75,11 +75,11 @@ TEST(weft_dev_listener_get__has_its_owners_events_and_ports)
 	CHECK_EQ(weft_dev_listener_open(s->dev, 7, &listener[0]), 0);
 	CHECK_EQ(weft_dev_listener_open(s->dev, 8, &listener[1]), 0);
 	CHECK_EQ(weft_dev_listener_get(listener[0], &event), EAGAIN);
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	event_put(s->dev, WEFT_DEV_QP_FATAL, s->qp->event_number);
 	event_put(s->dev, WEFT_DEV_QP_ACCESS, owned->event_number);
 	event_put(s->dev, WEFT_DEV_PLANE_DOWN, 1);
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
 	CHECK(event.kind == WEFT_DEV_QP_FATAL && event.user == s && !event.owner);
 	CHECK_EQ(weft_dev_event_get(s->dev, &event), 0);
@@ -93,9 +93,9 @@ TEST(weft_dev_listener_get__has_its_owners_events_and_ports)
 		CHECK_EQ(weft_dev_listener_get(listener[i], &event), EAGAIN);
 	}
 	weft_dev_cq_set_owner(s->cq, 8);
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	event_put(s->dev, WEFT_DEV_CQ_ERROR, s->cq->number);
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	CHECK_EQ(weft_dev_listener_get(listener[0], &event), EAGAIN);
 	CHECK_EQ(weft_dev_listener_get(listener[1], &event), 0);
 	CHECK(event.kind == WEFT_DEV_CQ_ERROR && event.user == s);

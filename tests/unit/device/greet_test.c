@@ -184,7 +184,7 @@ TEST(greet_read__takes_an_answer_that_is_right_in_everything)
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		bool right = rows[i] == nothing;
 
-		pthread_mutex_lock(&s[0]->dev->lock);
+		weft_lock_take(&s[0]->dev->lock);
 		prepare(&f);
 		rows[i](&f);
 		send_forgery(&f);
@@ -192,7 +192,7 @@ TEST(greet_read__takes_an_answer_that_is_right_in_everything)
 		if (s[0]->qp->connected != right)
 			CHECK_FAIL("row %zu: %d", i, s[0]->qp->connected);
 		s[0]->dev->second_ns = 0;
-		pthread_mutex_unlock(&s[0]->dev->lock);
+		weft_lock_give(&s[0]->dev->lock);
 		if (rows[i] == other_port)
 			close(f.fd);
 	}

@@ -90,10 +90,10 @@ static uint64_t wait_for(struct villain *v, const uint64_t *counter, uint64_t le
 	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000), is;
 
 	do {
-		pthread_mutex_lock(&v->side[0]->dev->lock);
+		weft_lock_take(&v->side[0]->dev->lock);
 		greet_read(v->side[0]->dev);
 		is = *counter;
-		pthread_mutex_unlock(&v->side[0]->dev->lock);
+		weft_lock_give(&v->side[0]->dev->lock);
 	} while (is < least && weft_clock_now(NULL) < limit_ns);
 	return is;
 }
@@ -143,17 +143,17 @@ TEST(greet_read__answers_so_many_a_second_and_drops_the_rest_of_a_flood)
 	struct greet greet = answer_of(&v, 20, 1);
 
 	greet.kind = GREET_GROUP;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	dev->second_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
 	dev->greet_tokens = 4; /* of this second, which is a long one */
 	for (unsigned i = 0; i < 64; i++)
 		say(&v, &greet);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	CHECK_EQ(wait_for(&v, &dev->greetings_refused[GREET_FLOOD], 60) >= 60, 1);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	CHECK_EQ(dev->greet_tokens, 0);
 	dev->second_ns = 0;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	villain_close(&v);
 }
 
@@ -163,7 +163,7 @@ TEST(group_answered__keeps_room_for_its_own_and_forgets_who_is_silent)
 	struct villain v = villain_open();
 	struct weft_dev *dev = v.side[0]->dev;
 
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	for (uint32_t number = 3; number < 8; number++) { /* five processes of 64 each */
 		struct greet greet = answer_of(&v, 100, GREET_MEMBERS_MAX);
 
@@ -177,10 +177,10 @@ TEST(group_answered__keeps_room_for_its_own_and_forgets_who_is_silent)
 	/* The second device's queue pair may be among them already. */
 	CHECK(refused >= 5 * GREET_MEMBERS_MAX - GROUP_OTHERS_MAX);
 	CHECK(refused <= 5 * GREET_MEMBERS_MAX - GROUP_OTHERS_MAX + 1);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	CHECK_EQ(weft_dev_group_join(v.side[0]->qp, gid_a), 0);
 	CHECK_EQ(weft_dev_group_leave(v.side[0]->qp, gid_a), 0);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint64_t now = weft_clock_now(NULL);
 
 	group_timers(dev, now + UINT64_C(4000000000)); /* three rounds and one */
@@ -189,7 +189,7 @@ TEST(group_answered__keeps_room_for_its_own_and_forgets_who_is_silent)
 	refused = dev->members_refused;
 	CHECK(group_answered(dev, &greet)); /* there is room again */
 	CHECK_EQ(dev->members_refused, refused);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	villain_close(&v);
 }
 
@@ -198,7 +198,7 @@ static void linger(struct villain *v, const struct greet *greet)
 {
 	struct side *sender = v->side[0];
 
-	pthread_mutex_lock(&sender->dev->lock);
+	weft_lock_take(&sender->dev->lock);
 	CHECK(group_answered(sender->dev, greet));
 	struct contact *contact = contact_take(
 		sender->dev, sender->qp->number, sender->dev->name.gid, greet->group.qpn[0]);
@@ -206,7 +206,7 @@ static void linger(struct villain *v, const struct greet *greet)
 	REQUIRE(contact && !contact->known);
 	contact->tries = 1;
 	contact->ask_at_ns = WEFT_NEVER;
-	pthread_mutex_unlock(&sender->dev->lock);
+	weft_lock_give(&sender->dev->lock);
 }
 
 static struct weft_dev_wc wait_lingering(
@@ -256,9 +256,9 @@ TEST(group_give__waits_for_no_member_that_does_not_answer)
 
 		CHECK_EQ(wc.status, WEFT_DEV_OK);
 		CHECK_EQ(wc.id, i);
-		pthread_mutex_lock(&sender->dev->lock);
+		weft_lock_take(&sender->dev->lock);
 		CHECK_EQ(sender->dev->copies, i); /* counted when all of them are given */
-		pthread_mutex_unlock(&sender->dev->lock);
+		weft_lock_give(&sender->dev->lock);
 		CHECK_EQ(side_wait(receiver).id, i);
 	}
 	villain_close(&v);

@@ -203,7 +203,7 @@ TEST(group_answered__believes_only_answers_to_its_own_question)
 	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_a), 0);
 	memcpy(asked.group.gid, gid_a, 16);
 	memcpy(forged.group.gid, gid_a, 16);
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	group_asked(dev, &asked, &said);
 	CHECK_EQ(said.group.n, 1);
 	CHECK_EQ(said.group.qpn[0], weft_dev_qp_number(s[0]->qp));
@@ -212,7 +212,7 @@ TEST(group_answered__believes_only_answers_to_its_own_question)
 		forged.echo = echo;
 		CHECK(!group_answered(dev, &forged));
 	}
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	CHECK_EQ(weft_dev_group_leave(s[0]->qp, gid_a), 0);
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
 	pair_close(s);
@@ -230,18 +230,18 @@ TEST(group_of__keeps_copies_from_who_is_not_in_the_group)
 	CHECK_EQ(side_recv(s[1], 2, 0, 4096), 0);
 	send_to_group(s[0], ah, 1);
 	CHECK_EQ(wait_recv(s[1]).id, 1);
-	pthread_mutex_lock(&s[1]->dev->lock);
+	weft_lock_take(&s[1]->dev->lock);
 	s[1]->qp->n_groups = 0; /* so much for what the receiver knows */
 	CHECK(!group_of(s[1]->qp, group_tag(gid_a)));
-	pthread_mutex_unlock(&s[1]->dev->lock);
+	weft_lock_give(&s[1]->dev->lock);
 	send_to_group(s[0], ah, 2);
 	while (!__atomic_load_n(&s[1]->dev->copies_refused, __ATOMIC_RELAXED))
 		(void)weft_dev_cq_poll(s[1]->cq, &(struct weft_dev_wc){ 0 }, 1);
-	pthread_mutex_lock(&s[1]->dev->lock);
+	weft_lock_take(&s[1]->dev->lock);
 	s[1]->qp->n_groups = 1;
 	CHECK(!memcmp(group_of(s[1]->qp, group_tag(gid_a)), gid_a, 16));
 	CHECK(!group_of(s[1]->qp, group_tag(gid_b)));
-	pthread_mutex_unlock(&s[1]->dev->lock);
+	weft_lock_give(&s[1]->dev->lock);
 	send_to_group(s[0], ah, 3);
 	CHECK_EQ(wait_recv(s[1]).id, 2); /* the second receive is still there for the third */
 	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), 0);

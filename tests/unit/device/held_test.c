@@ -22,9 +22,9 @@ static void send_one(struct side *s[2], struct weft_dev_ah *ah, uint32_t i)
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	while (came <= i && weft_clock_now(NULL) < limit_ns) {
 		CHECK_EQ(weft_dev_cq_poll(s[1]->cq, &wc, 1), 0); /* there are no receives */
-		pthread_mutex_lock(&s[1]->dev->lock);
+		weft_lock_take(&s[1]->dev->lock);
 		came = weft_stats(s[1]->dev->ep)->rx_data_pkts;
-		pthread_mutex_unlock(&s[1]->dev->lock);
+		weft_lock_give(&s[1]->dev->lock);
 	}
 	CHECK_EQ(came, i + 1);
 }

@@ -329,12 +329,12 @@ static uint32_t places_left(struct weft_dev *dev)
 	static uint32_t keys[KEYS];
 	uint32_t n = 0;
 
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	while (n < KEYS && !weft_memwin_open(dev->ep, 0, n, &keys[n]))
 		n++;
 	for (uint32_t i = 0; i < n; i++)
 		(void)weft_memwin_close(dev->ep, keys[i]);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return n;
 }
 

@@ -153,10 +153,10 @@ TEST(weft_dev_post_send__has_no_room_before_completions_are_polled)
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
 	for (uint32_t open = 1; open;) { /* all are over, and one has been polled */
-		pthread_mutex_lock(&s[0]->dev->lock);
+		weft_lock_take(&s[0]->dev->lock);
 		(void)run_once(s[0]->dev);
 		open = (uint32_t)(s[0]->qp->sq_tail - s[0]->qp->sq_head);
-		pthread_mutex_unlock(&s[0]->dev->lock);
+		weft_lock_give(&s[0]->dev->lock);
 	}
 	CHECK_EQ(side_post(s[0], send, 0, 8), ENOMEM);
 	CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), 1);

@@ -27,7 +27,7 @@ static struct weft_dev *idle_device(void)
 	dev->port = &fake_port;
 	dev->has_thread = dev->stands = true;
 	woken = 0;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	return dev;
 }
 
@@ -35,7 +35,7 @@ static void idle_close(struct weft_dev *dev)
 {
 	dev->has_thread = dev->stands = false;
 	dev->port = real_port;
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	CHECK_EQ(weft_dev_close(dev), 0);
 }
 

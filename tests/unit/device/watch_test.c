@@ -32,13 +32,13 @@ static struct weft_dev *quiet_device(void)
 	dev->port = &fake_port;
 	fake_fd = dev->greet_fd;
 	armed = muted = 0;
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	return dev;
 }
 
 static void quiet_close(struct weft_dev *dev)
 {
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	dev->port = real_port;
 	CHECK_EQ(weft_dev_close(dev), 0);
 }
@@ -137,7 +137,7 @@ TEST(watch_leave__leaves_no_answer_to_chance)
 		bool soon = i & 1;
 
 		CHECK_EQ(side_recv(s[1], i, 0, 64), 0);
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
 		for (unsigned k = 0; k < 1000 && !weft_wants_output(dev->ep); k++)
 			(void)run_once(dev);
@@ -147,7 +147,7 @@ TEST(watch_leave__leaves_no_answer_to_chance)
 			CHECK_EQ(weft_wants_output(dev->ep), soon);
 			*(soon ? &later : &at_once) += 1;
 		}
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	}
@@ -162,7 +162,7 @@ static void *enter(void *arg)
 	struct weft_dev *dev = arg;
 
 	watch_enter(dev, is_urgent);
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	return NULL;
 }
 
@@ -177,9 +177,9 @@ TEST(watch_enter__waits_for_the_lock)
 		is_urgent = i % 2;
 		CHECK_EQ(pthread_create(&thread, NULL, enter, dev), 0);
 		weft_clock_sleep(held_ns[i / 2]);
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 		CHECK_EQ(pthread_join(thread, NULL), 0);
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 	}
 	quiet_close(dev);
 }
@@ -253,12 +253,12 @@ TEST(watch_come__asks_whether_silent_sends_are_still_under_way)
 	for (unsigned i = 0; i < 10; i++)
 		CHECK_EQ(side_post(s[0], silent, 0, 60000), 0);
 	while ((info.sq_used || s[0]->qp->sq_fed != 10) && weft_clock_now(NULL) < limit_ns) {
-		pthread_mutex_lock(&dev->lock);
+		weft_lock_take(&dev->lock);
 		(void)run_once(dev);
 		weft_qp_info(s[0]->qp->eq, &info);
-		pthread_mutex_unlock(&dev->lock);
+		weft_lock_give(&dev->lock);
 	}
-	pthread_mutex_lock(&dev->lock);
+	weft_lock_take(&dev->lock);
 	uint64_t now = weft_clock_now(NULL);
 
 	CHECK_EQ(dev->owed_bytes, 600000);
@@ -268,7 +268,7 @@ TEST(watch_come__asks_whether_silent_sends_are_still_under_way)
 	CHECK(!watch_come(dev, now + 50000));
 	dev->owing = NULL; /* nobody to ask */
 	CHECK(watch_come(dev, now + 60000));
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	pair_close(s);
 }
 
@@ -279,9 +279,9 @@ TEST(watch_pause__ends_when_something_completes)
 
 	pair_open(s, WEFT_DEV_EXTENDED);
 	for (unsigned i = 0; i < 2; i++) {
-		pthread_mutex_lock(&s[i]->dev->lock);
+		weft_lock_take(&s[i]->dev->lock);
 		s[i]->dev->patient_until_ns = WEFT_NEVER;
-		pthread_mutex_unlock(&s[i]->dev->lock);
+		weft_lock_give(&s[i]->dev->lock);
 	}
 	for (unsigned i = 0; i < 50; i++) {
 		struct side *from = s[i & 1];
@@ -299,9 +299,9 @@ TEST(watch_pause__leaves_the_cpu_to_others)
 	struct weft_dev_wc wc;
 
 	pair_open(s, WEFT_DEV_STRICT);
-	pthread_mutex_lock(&s[0]->dev->lock);
+	weft_lock_take(&s[0]->dev->lock);
 	s[0]->dev->patient_until_ns = WEFT_NEVER;
-	pthread_mutex_unlock(&s[0]->dev->lock);
+	weft_lock_give(&s[0]->dev->lock);
 	uint64_t begun_ns = weft_clock_now(NULL), used_ns = weft_clock_thread_ns();
 
 	while (weft_clock_now(NULL) < begun_ns + 100000000)

@@ -24,7 +24,7 @@ TEST(zombie_reap__ends_them_when_their_time_is_over)
 	pair_open(s, WEFT_DEV_EXTENDED);
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK); /* both are connected */
-	pthread_mutex_lock(&s[0]->dev->lock);
+	weft_lock_take(&s[0]->dev->lock);
 	now = weft_clock_now(NULL);
 	qp_let_go(s[0]->qp);
 	CHECK_EQ(s[0]->dev->n_zombies, 1);
@@ -33,7 +33,7 @@ TEST(zombie_reap__ends_them_when_their_time_is_over)
 	CHECK(zombie_reap(s[0]->dev, now + UINT64_C(1000000000), false));
 	CHECK_EQ(s[0]->dev->n_zombies, 0);
 	CHECK(!zombie_reap(s[0]->dev, now, true)); /* nobody is left */
-	pthread_mutex_unlock(&s[0]->dev->lock);
+	weft_lock_give(&s[0]->dev->lock);
 	pair_close(s);
 }
 
@@ -42,10 +42,10 @@ TEST(zombie_make__keeps_nobody_who_was_never_connected)
 	struct side *s = side_open();
 
 	live_and_die(s);
-	pthread_mutex_lock(&s->dev->lock);
+	weft_lock_take(&s->dev->lock);
 	(void)zombie_reap(s->dev, weft_clock_now(NULL), false);
 	CHECK_EQ(s->dev->n_zombies, 0);
-	pthread_mutex_unlock(&s->dev->lock);
+	weft_lock_give(&s->dev->lock);
 	side_close(s);
 }
 
@@ -57,7 +57,7 @@ TEST(zombie_make__lets_the_oldest_make_room)
 	pair_open(s, WEFT_DEV_EXTENDED);
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
-	pthread_mutex_lock(&s[0]->dev->lock);
+	weft_lock_take(&s[0]->dev->lock);
 	qp_let_go(s[0]->qp);
 	struct weft_dev *dev = s[0]->dev;
 	struct zombie last = dev->zombies[0];
@@ -70,6 +70,6 @@ TEST(zombie_make__lets_the_oldest_make_room)
 	CHECK_EQ(dev->n_zombies, ZOMBIES_MAX);
 	CHECK(dev->zombies[0].eq != first && dev->zombies[ZOMBIES_MAX - 1].eq == first);
 	dev->n_zombies = 0; /* none of them is real any more */
-	pthread_mutex_unlock(&dev->lock);
+	weft_lock_give(&dev->lock);
 	pair_close(s);
 }
