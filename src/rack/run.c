@@ -16,6 +16,8 @@
  */
 #include "local.h"
 
+#define IPV6_BYTES 40u
+
 uint32_t flight_take(struct weft_rack *rack)
 {
 	uint32_t index = rack->flights_free;
@@ -155,17 +157,21 @@ static void enter_switch(struct weft_rack *rack, struct line *line, struct weft_
 }
 
 /*
- * Behind the headers that switches read.  What has been cut has no ICRC left, and what is a struct
- * has no bytes: nobody could tell that they are not as they were, and they are lost instead.
+ * Behind the header that switches read, in the second half: there the ICRC is.  What has been cut
+ * has no ICRC left, what ends with the header never had one, and what is a struct has no bytes:
+ * nobody could tell that they are not as they were, and they are lost instead.
  */
 static bool spoil(struct weft_rack *rack, const struct weft_frame *frame)
 {
 	const struct weft_rack_config *c = &rack->config;
 	uint32_t ip_bytes = frame->bytes - WEFT_FRAME_ETHER_BYTES;
-	uint64_t at = ip_bytes - 1 - weft_rng_below(&rack->rng, ip_bytes / 2);
+	uint32_t first = WEFT_MAX(ip_bytes / 2, IPV6_BYTES);
 
-	if (!c->memory || frame->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
+	if (!c->memory || frame->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP) ||
+		ip_bytes <= first)
 		return false;
+	uint64_t at = first + weft_rng_below(&rack->rng, ip_bytes - first);
+
 	c->memory[frame->handle * c->slot_bytes + c->slot_offset + at] ^= 0x10;
 	return true;
 }

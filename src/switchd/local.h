@@ -80,7 +80,7 @@ struct nic {
 	struct process *list[PROCESSES_MAX];    /* the n that are there */
 	uint32_t n, turn;
 	uint64_t frame_ps; /* a full frame on a host's line */
-	uint64_t bad;      /* descriptors, of those who are gone */
+	uint64_t bad;      /* descriptors without a length, and all of those who are gone */
 	int listener;
 };
 

@@ -258,6 +258,11 @@ static size_t take_some(
 		uint64_t at_ps = WEFT_MIN(to_ps(sw, d[i].at_ns), now_ps);
 
 		count_back(&p->lent, &p->held);
+		if (WEFT_UNLIKELY(!d[i].bytes)) { /* a slot, but no packet in it */
+			sw->nic.bad++;
+			slots_give(&sw->slots, d[i].slot);
+			continue;
+		}
 		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
 		if (d[i].flags & WEFT_SHM_BULK)
 			sw->bulk_ps = now_ps;

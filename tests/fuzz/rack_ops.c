@@ -150,7 +150,9 @@ static void lead(struct fabric *f, struct input *in, uint8_t *ip, uint32_t bytes
 static void send(struct fabric *f, struct input *in, bool is_led)
 {
 	uint32_t handle = 0, src = get_below(in, f->shape->hosts);
-	uint32_t plane = get(in) % f->shape->planes, bytes = get_below(in, ROOM + 1);
+	uint32_t plane = get(in) % f->shape->planes, length = get_below(in, 2 * (ROOM + 1));
+	/* Half of them shorter than what any reader wants to see. */
+	uint32_t bytes = length <= ROOM ? length : length % 48;
 	struct weft_frame frame = { .in_port = get(in), .flags = 0xff, .mark = 0xff };
 
 	while (handle < SLOTS && f->slots[handle].is_inside)
@@ -180,7 +182,7 @@ static void break_link(struct fabric *f, struct input *in)
 	uint8_t what = get(in);
 	unsigned way = what >> 6;
 
-	switch (what % 5) {
+	switch (what % 6) {
 	case 0:
 		weft_rack_link_mark(f->rack, link, what & 32, f->now_ps);
 		return;
@@ -192,6 +194,9 @@ static void break_link(struct fabric *f, struct input *in)
 		return;
 	case 3:
 		weft_rack_link_loss(f->rack, link, way, get_below(in, 3) * 500000);
+		return;
+	case 4:
+		weft_rack_link_spoil(f->rack, link, way, get_below(in, 3) * 500000);
 		return;
 	default:
 		weft_rack_link_hole(f->rack, link, way, what & 32);

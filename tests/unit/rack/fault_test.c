@@ -160,6 +160,95 @@ TEST(weft_rack_link_spoil__turns_a_bit_of_a_share)
 	rig_close(&rig);
 }
 
+/*
+ * Frames of every length that no packet has, as what they could be the beginning of and as noise,
+ * while everything on their way is broken: each comes back once, nothing outside of it is written.
+ */
+static void feed_short(uint32_t ip_bytes, uint8_t fill)
+{
+	static uint8_t before[RIG_SLOT];
+	uint8_t *slot = rig.memory + ip_bytes * (size_t)RIG_SLOT, addr[16];
+	struct weft_frame frame = { .handle = ip_bytes };
+
+	memset(slot, fill, RIG_SLOT);
+	REQUIRE(weft_topo_usid(rig.topo, 0, 4, weft_ev(0, 0), addr));
+	if (!fill && ip_bytes >= 40) {
+		rig_put_ip(&rig, ip_bytes, 0, 0, addr, ip_bytes);
+	} else if (!fill && ip_bytes) {
+		slot[RIG_OFFSET] = 0x60;
+	}
+	memcpy(before, slot, RIG_SLOT);
+	CHECK(weft_rack_send(rig.rack, 0, 0, &frame, ip_bytes, 0));
+	CHECK_EQ(rig_run(&rig, rig.rack->agenda.now_ps + late_ps), 1);
+	CHECK_MEM(slot, before, RIG_OFFSET);
+	CHECK_MEM(slot + RIG_OFFSET + ip_bytes, before + RIG_OFFSET + ip_bytes,
+		RIG_SLOT - RIG_OFFSET - ip_bytes);
+	CHECK_EQ(rig.outs[0].frame.handle, ip_bytes);
+	CHECK_EQ(rig.outs[0].frame.bytes, ip_bytes + WEFT_FRAME_ETHER_BYTES);
+	if (ip_bytes < 40 || fill) /* not IPv6, longer than it is, or lost before anyone looked */
+		CHECK(rig.outs[0].drop);
+	rig.n_outs = 0;
+}
+
+TEST(weft_rack_faults__meet_frames_of_every_length)
+{
+	enum fault { NOTHING, SPOIL, LOSS, HOLE, RATE, DOWN, FROZEN, OFF, PATH, FAULTS };
+
+	for (unsigned fault = 0; fault < FAULTS; fault++) {
+		rig_open(&rig, rig_fabric, true);
+		uint32_t t0 = weft_topo_t0(rig.topo, 0, 0),
+			 links[2] = { link_of("h0.p0"), link_of("p0.t0-0:t1-0") };
+
+		for (unsigned i = 0; i < 2; i++) {
+			weft_rack_link_spoil(rig.rack, links[i], 3, fault == SPOIL ? 1000000 : 0);
+			weft_rack_link_loss(rig.rack, links[i], 3, fault == LOSS ? 1000000 : 0);
+			weft_rack_link_hole(rig.rack, links[i], 3, fault == HOLE);
+			weft_rack_link_rate(rig.rack, links[i], fault == RATE ? 1000000000 : 0);
+			weft_rack_link_mark(rig.rack, links[i], fault != DOWN || !i, 0);
+		}
+		weft_rack_freeze(rig.rack, t0, fault == FROZEN, 0);
+		weft_rack_power(rig.rack, t0, fault != OFF, 0);
+		CHECK(weft_rack_path_loss(
+			rig.rack, 0, 4, weft_ev(0, 0), fault == PATH ? 1000000 : 0));
+		for (uint32_t ip_bytes = 0; ip_bytes <= 60; ip_bytes++) {
+			feed_short(ip_bytes, 0);
+			feed_short(ip_bytes, 0x6f);
+			feed_short(ip_bytes, 0xff);
+		}
+		CHECK_EQ(weft_rack_stats(rig.rack)->arrived, fault == NOTHING || fault == RATE ? 21
+							     : fault == SPOIL                  ? 20
+											       : 0);
+		rig_close(&rig);
+	}
+}
+
+TEST(weft_rack_link_spoil__leaves_the_header_that_switches_read)
+{
+	uint8_t addr[16], header[40];
+	uint32_t spoilt = 0;
+
+	rig_open(&rig, rig_fabric, true);
+	weft_rack_link_spoil(rig.rack, link_of("h0.p0"), 3, 1000000);
+	REQUIRE(weft_topo_usid(rig.topo, 0, 4, weft_ev(0, 0), addr));
+	for (uint32_t i = 0; i < 400; i++) {
+		uint32_t ip_bytes = 41 + i % 20;
+
+		memset(rig_ip(&rig, i), 0, 64);
+		rig_put_ip(&rig, i, 0, 0, addr, ip_bytes);
+		memcpy(header, rig_ip(&rig, i), sizeof(header));
+		CHECK(weft_rack_send(rig.rack, 0, 0, &(struct weft_frame){ .handle = i }, ip_bytes,
+			rig.rack->agenda.now_ps));
+		CHECK_EQ(rig_run(&rig, rig.rack->agenda.now_ps + late_ps), 1);
+		CHECK_EQ(rig.outs[i].drop, WEFT_FABRIC_DROP_NONE);
+		CHECK_MEM(rig_ip(&rig, i), header, 7); /* then the hop limit */
+		CHECK_MEM(rig_ip(&rig, i) + 8, header + 8, 16);
+		for (uint32_t at = 40; at < ip_bytes; at++)
+			spoilt += rig_ip(&rig, i)[at] == 0x10;
+	}
+	CHECK_EQ(spoilt, 400);
+	rig_close(&rig);
+}
+
 TEST(weft_rack_link_hole__swallows_what_is_steered_into_it)
 {
 	rig_open(&rig, rig_fabric, true);

@@ -244,6 +244,28 @@ TEST(nic_take__survives_foul_descriptors)
 	end();
 }
 
+/* While a link turns bits in everything, as it came to light. */
+TEST(nic_take__takes_packets_of_every_length)
+{
+	begin();
+	weft_rack_link_spoil(sw->rack, find_link(sw, "alice.p0"), 3, 1000000);
+	for (uint16_t bytes = 0; bytes <= 60; bytes++) {
+		struct weft_shm_desc d = { .slot = program_slot(&alice), .bytes = bytes };
+		uint8_t *ip = weft_shm_packet(&alice.pool, d.slot);
+
+		REQUIRE(d.slot != SLOT_NONE);
+		memset(ip, 0, 60);
+		ip[0] = 0x60;
+		CHECK_EQ(weft_shm_put(alice.link, WEFT_SHM_TX, &d, 1), 1);
+		turns(sw, 2);
+	}
+	turns(sw, 20);
+	CHECK_EQ(nic_bad(sw), 1); /* the one without a length */
+	CHECK_EQ(weft_rack_stats(sw->rack)->sent, 60);
+	CHECK_EQ(weft_rack_stats(sw->rack)->dropped, 60);
+	end();
+}
+
 /* Whether the program, asleep, is woken by a turn at that time. */
 static bool is_woken(struct program *p, uint64_t now_ns)
 {
