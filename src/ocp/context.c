@@ -14,8 +14,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define FAMILY "/dev/shm/weft-profiles-%u-" /* of all files of a user */
 
 static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct station *stations;
@@ -39,9 +42,23 @@ static void after_fork(void)
 	pthread_mutex_unlock(&stations_lock);
 }
 
+static void after_fork_in_child(void)
+{
+	for (struct station *at = stations; at; at = at->next)
+		plant_disown(&at->file);
+	after_fork();
+}
+
+/* Programs end without destroying what they have: their files are to go all the same. */
+__attribute__((destructor)) static void at_end(void)
+{
+	for (struct station *at = stations; at; at = at->next)
+		plant_leave(&at->file);
+}
+
 static void watch_forks(void)
 {
-	(void)pthread_atfork(before_fork, after_fork, after_fork);
+	(void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 bool station_is_dead(const struct station *station)
@@ -49,20 +66,43 @@ bool station_is_dead(const struct station *station)
 	return station->pid != getpid();
 }
 
-static struct plant *open_plant(const struct weft_dev_attr *attr)
+/* A program would only say that there is no context: what is in the way is told here. */
+static void complain(const char *path, int error)
+{
+	const char *why = error == EPERM    ? "this and all like it are another user's"
+			  : error == EPROTO ? "the file is another version's, or something else"
+			  : error == EBUSY  ? "a process that has been stopped holds it"
+			  : error == ENOMEM ? "too many processes use it, or no memory"
+					    : strerror(error);
+
+	(void)fprintf(stderr,
+		"weft: %s: %s: %zu KiB for profiles are kept there; $WEFT_MRC_PROFILES can name "
+		"a file elsewhere\n",
+		path, why, sizeof(struct plant) >> 10);
+}
+
+static int open_plant(struct plant_file *file, const struct weft_dev_attr *attr)
 {
 	const char *path = getenv("WEFT_MRC_PROFILES");
 	struct stat netns = { .st_ino = 0 };
-	char own[128];
+	char own[sizeof(file->path)];
+	int rc;
 
-	if (path && *path)
-		return plant_open(path);
-	(void)stat("/proc/self/ns/net", &netns);
-	/* Files outlive networks whose number comes again: one of an older library is not ours. */
-	(void)snprintf(own, sizeof(own), "/dev/shm/weft-mrc-%u-%llx-%016llx-%zx",
-		(unsigned)geteuid(), (unsigned long long)netns.st_ino,
-		(unsigned long long)attr->guid, sizeof(struct plant));
-	return plant_open(own);
+	if (path && *path) {
+		rc = plant_open(file, path, true);
+	} else {
+		(void)stat("/proc/self/ns/net", &netns);
+		int family = snprintf(own, sizeof(own), FAMILY, (unsigned)geteuid());
+
+		(void)snprintf(own + family, sizeof(own) - (size_t)family, "%llx-%016llx-%zx",
+			(unsigned long long)netns.st_ino, (unsigned long long)attr->guid,
+			sizeof(struct plant));
+		path = own;
+		rc = plant_open_own(file, own, (size_t)family);
+	}
+	if (rc)
+		complain(path, rc);
+	return rc;
 }
 
 static struct station *make(struct weft_dev *dev)
@@ -76,11 +116,13 @@ static struct station *make(struct weft_dev *dev)
 	station->dev = dev;
 	station->pid = getpid();
 	station->planes = attr.planes ? attr.planes : 1;
-	station->plant = open_plant(&attr);
-	if (!station->plant) {
+	int rc = open_plant(&station->file, &attr);
+
+	if (rc) {
 		free(station);
-		return NULL;
+		return fail_null(rc);
 	}
+	station->plant = station->file.plant;
 	pthread_mutex_init(&station->lock, NULL);
 	plant_lock(station->plant);
 	station->events_seen = station->plant->events;
@@ -122,7 +164,7 @@ void station_give(struct station *station)
 	if (!is_last || station_is_dead(station))
 		return;
 	watcher_stop(station);
-	plant_close(station->plant);
+	plant_close(&station->file);
 	pthread_mutex_destroy(&station->lock);
 	free(station);
 }

@@ -32,7 +32,8 @@
 struct station {
 	struct station *next;
 	struct weft_dev *dev;
-	struct plant *plant;
+	struct plant_file file;
+	struct plant *plant; /* the file's */
 	uint32_t planes;
 	uint32_t contexts;
 	pid_t pid; /* whose it is: a child of it has neither the watcher nor a row in the plant */

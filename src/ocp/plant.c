@@ -1,78 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plant - profiles in shared memory: one file per device and user, guarded by a robust mutex.
+ * plant - profiles in shared memory, guarded by a robust mutex; plant_file.c has the file.
  *
  * A process that dies inside the lock leaves at worst one profile half changed, and its controller
  * is gone with it; the next one may go on.  A process that dies with QPs leaves counts; they are
- * taken back when somebody asks, because the kernel knows who lives.  The first process after a
- * time without any finds everything in INIT, as after a reset of the NIC: the file's name may have
- * been another lab's.
+ * taken back when somebody asks, because the kernel knows who lives.
  */
 #include "plant.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define MAGIC 0x5f4d5243u /* and the layout's version in `bytes` */
-
-static int init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attr;
-	int rc = pthread_mutexattr_init(&attr);
-
-	if (rc)
-		return rc;
-	rc = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	if (!rc)
-		rc = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	if (!rc)
-		rc = pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return rc;
-}
-
-/* Called with the file locked, so that one process makes it and the others find it made. */
-static struct plant *map(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return NULL;
-	if (st.st_uid != geteuid()) {
-		errno = EPERM;
-		return NULL;
-	}
-	bool fresh = st.st_size == 0;
-	if (fresh && ftruncate(fd, sizeof(struct plant)))
-		return NULL;
-	if (!fresh && st.st_size != (off_t)sizeof(struct plant)) {
-		errno = EPROTO;
-		return NULL;
-	}
-	struct plant *plant =
-		mmap(NULL, sizeof(*plant), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (plant == MAP_FAILED)
-		return NULL;
-	if (plant->magic == 0) { /* fresh, or its maker died before this was written */
-		errno = init_lock(&plant->lock);
-		plant->bytes = sizeof(*plant);
-		if (!errno)
-			plant->magic = MAGIC;
-	}
-	if (plant->magic != MAGIC || plant->bytes != sizeof(*plant)) {
-		munmap(plant, sizeof(*plant));
-		errno = EPROTO;
-		return NULL;
-	}
-	return plant;
-}
 
 static void bury_dead(struct plant *plant)
 {
@@ -98,20 +37,10 @@ static struct plant_user *find_own(struct plant *plant)
 	return own;
 }
 
-static bool attach(struct plant *plant)
+bool plant_attach(struct plant *plant)
 {
-	bool is_first = true;
-
 	plant_lock(plant);
 	bury_dead(plant);
-	for (uint32_t i = 0; i < PLANT_USERS; i++)
-		is_first &= !plant->user[i].pid;
-	if (is_first) {
-		memset(plant->fmt, 0, sizeof(plant->fmt));
-		memset(plant->evs, 0, sizeof(plant->evs));
-		memset(plant->cc, 0, sizeof(plant->cc));
-		plant->ports_shut = 0;
-	}
 	struct plant_user *own = find_own(plant);
 
 	if (own) {
@@ -122,38 +51,14 @@ static bool attach(struct plant *plant)
 	return own != NULL;
 }
 
-struct plant *plant_open(const char *path)
+void plant_detach(struct plant *plant)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return NULL;
-	struct plant *plant = flock(fd, LOCK_EX) ? NULL : map(fd);
-	int error = errno;
-
-	if (plant && !attach(plant)) {
-		munmap(plant, sizeof(*plant));
-		plant = NULL;
-		error = ENOMEM;
-	}
-
-	flock(fd, LOCK_UN); /* the mapping keeps the file open, and so its lock */
-	close(fd);
-	errno = error;
-	return plant;
-}
-
-void plant_close(struct plant *plant)
-{
-	if (!plant)
-		return;
 	plant_lock(plant);
 	struct plant_user *own = find_own(plant);
 
 	if (own && own->pid && !--own->opens)
 		memset(own, 0, sizeof(*own));
 	plant_unlock(plant);
-	munmap(plant, sizeof(*plant));
 }
 
 void plant_lock(struct plant *plant)

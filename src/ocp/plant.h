@@ -10,15 +10,16 @@
 #include <mrc_ctl.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#define PLANT_PROFILES    64u
-#define PLANT_EVS         1024u /* of one EV profile */
-#define PLANT_FIELDS      64
-#define PLANT_EVENTS      4096u /* 2^; remembered for EV event queues */
-#define PLANT_USERS       256u  /* processes at a time */
-#define PLANT_STEV_WIDTH  32u   /* bits */
-#define PLANT_SRV6_WIDTH  256u
-#define PLANT_UDP_WIDTH   16u
+#define PLANT_PROFILES 64u
+#define PLANT_EVS 1024u /* of one EV profile */
+#define PLANT_FIELDS 64
+#define PLANT_EVENTS 4096u   /* 2^; remembered for EV event queues */
+#define PLANT_USERS 256u     /* processes at a time */
+#define PLANT_STEV_WIDTH 32u /* bits */
+#define PLANT_SRV6_WIDTH 256u
+#define PLANT_UDP_WIDTH 16u
 
 struct plant_fmt {
 	uint64_t id;
@@ -83,10 +84,34 @@ struct plant {
 	struct plant_event event[PLANT_EVENTS];
 };
 
-/* NULL with errno.  EPERM: the file is somebody else's.  EPROTO: another version's.  ENOMEM: 256
- * processes have it open.  Where no living process has, all profiles begin in INIT. */
-struct plant *plant_open(const char *path);
-void plant_close(struct plant *plant);
+/* One process's hold on the file of a device, by which others see that somebody lives. */
+struct plant_file {
+	struct plant *plant; /* mapped; NULL: not open */
+	int fd;              /* locked, shared, until it is closed */
+	char path[192];
+};
+
+/*
+ * errno value.  EPERM: something at that path is not a file of this user's alone.  EPROTO: another
+ * version's, or none at all.  ENOMEM: PLANT_USERS processes have it open.  EBUSY: somebody who has
+ * been stopped holds it.  ENOENT: there is none, and it is not to be made.  Whoever is alone with
+ * the file finds all profiles in INIT, as after a reset of the NIC.
+ */
+int plant_open(struct plant_file *file, const char *path, bool may_make);
+/* The same under the name `base`, or, where strangers sit there, the next one that is not theirs;
+ * file->path is then the one that an error is about.  Takes away what dead processes have left
+ * beside it: files of this user whose names begin with the first `family` bytes of it. */
+int plant_open_own(struct plant_file *file, const char *base, size_t family);
+/* The last one takes the file away. */
+void plant_close(struct plant_file *file);
+/* At the end of the process: the same, but for the memory, which its threads may still look at. */
+void plant_leave(struct plant_file *file);
+/* In a child: the lock is the parent's, whose end it must not outlive. */
+void plant_disown(struct plant_file *file);
+
+/* A row for this process.  False: there is none free. */
+bool plant_attach(struct plant *plant);
+void plant_detach(struct plant *plant);
 void plant_lock(struct plant *plant);
 void plant_unlock(struct plant *plant);
 

@@ -50,6 +50,25 @@ TEST(mrc_destroy_context__is_busy_while_it_has_objects)
 	fake_close(context);
 }
 
+TEST(mrc_create_context__leaves_no_file_when_the_program_ends)
+{
+	struct mrc_context *context = fake_open(0); /* sets the file's name */
+	int status = -1;
+
+	fake_close(context);
+	pid_t child = fork();
+
+	REQUIRE(child >= 0);
+	if (!child)
+		exit(fake_open(0) && !access(getenv("WEFT_MRC_PROFILES"), F_OK) ? 0 : 1);
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/shm/weft-fake-%d", (int)child);
+	REQUIRE(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	CHECK(access(path, F_OK));
+}
+
 /* Which has no watcher to wait for, and must not count in its parent's name. */
 TEST(mrc_destroy_context__is_for_a_child_too)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stage.h"
 
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-TEST(plant_open__shows_two_processes_the_same)
+TEST(plant_attach__shows_two_processes_the_same)
 {
 	struct stage stage;
 
@@ -14,10 +13,12 @@ TEST(plant_open__shows_two_processes_the_same)
 
 	REQUIRE(child >= 0);
 	if (child == 0) {
-		struct plant *own = plant_open(stage.path);
+		struct plant_file file;
 
-		if (!own)
+		if (plant_open(&file, stage.path, false))
 			_exit(1);
+		struct plant *own = file.plant;
+
 		plant_lock(own);
 		struct plant_cc *cc = plant_cc_take(own, 77);
 
@@ -40,52 +41,6 @@ TEST(plant_open__shows_two_processes_the_same)
 	plant_lock(plant);
 	plant_unlock(plant);
 	stage_close(&stage);
-}
-
-TEST(plant_open__begins_anew_where_nobody_was)
-{
-	struct stage stage;
-
-	stage_open(&stage);
-	plant_cc_take(stage.station.plant, 5)->state = MRC_CTL_PROFILE_OFFLINE;
-	struct plant *second = plant_open(stage.path);
-
-	REQUIRE(second);
-	plant_close(stage.station.plant);
-	CHECK(plant_cc_find(second, 5) != NULL); /* one of us stayed */
-	plant_close(second);
-	stage.station.plant = plant_open(stage.path);
-	REQUIRE(stage.station.plant);
-	CHECK(!plant_cc_find(stage.station.plant, 5));
-	stage_close(&stage);
-}
-
-TEST(plant_open__refuses_what_is_none)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/dev/shm/weft-none-%d", (int)getpid());
-	FILE *f = fopen(path, "w");
-
-	REQUIRE(f);
-	fputs("something else", f);
-	fclose(f);
-	CHECK(!plant_open(path));
-	CHECK_EQ(errno, EPROTO);
-	unlink(path);
-	REQUIRE(!symlink("/dev/null", path));
-	CHECK(!plant_open(path));
-	CHECK_EQ(errno, ELOOP);
-	unlink(path);
-	if (geteuid() == 0) {
-		f = fopen(path, "w");
-		REQUIRE(f);
-		fclose(f);
-		REQUIRE(!chown(path, 12345, 12345));
-		CHECK(!plant_open(path));
-		CHECK_EQ(errno, EPERM);
-		unlink(path);
-	}
 }
 
 TEST(plant_take__fills_slots_and_ends)

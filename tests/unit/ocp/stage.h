@@ -19,8 +19,8 @@ static inline void stage_open(struct stage *stage)
 	memset(stage, 0, sizeof(*stage));
 	snprintf(stage->path, sizeof(stage->path), "/dev/shm/weft-test-%d", (int)getpid());
 	unlink(stage->path);
-	stage->station.plant = plant_open(stage->path);
-	REQUIRE(stage->station.plant);
+	REQUIRE(!plant_open(&stage->station.file, stage->path, true));
+	stage->station.plant = stage->station.file.plant;
 	stage->station.planes = 4;
 	pthread_mutex_init(&stage->station.lock, NULL);
 	stage->context.station = &stage->station;
@@ -31,8 +31,8 @@ static inline void stage_open(struct stage *stage)
 static inline void stage_close(struct stage *stage)
 {
 	alive_drop(&stage->context);
-	plant_close(stage->station.plant);
-	unlink(stage->path);
+	plant_close(&stage->station.file);
+	CHECK(access(stage->path, F_OK));
 }
 
 static inline struct mrc_context *stage_context(struct stage *stage)
