@@ -231,6 +231,8 @@ void recv_progress(struct comm *comm);
 
 /* ---- meet.c ---- */
 
+/* Deadlines of whoever has connected to say hello, and of the listener to answer. */
+extern uint64_t meet_hello_wait_ns, meet_answer_wait_ns;
 int meet_listen(int dev, void *handle, void **listener);
 int meet_connect(int dev, void *handle, void **sender);
 int meet_accept(void *listener, void **receiver);

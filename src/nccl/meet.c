@@ -6,6 +6,11 @@
  * listens on a TCP port, the sender connects to it, and each tells the other its comm_end. A
  * secret in the handle keeps strangers out. Nothing here blocks; who is half-way is in the
  * listener, or hangs on the handle, which NCCL passes again at each try.
+ *
+ * Whoever can reach the port may connect and be silent, so the listener hears several connections
+ * at once, each with a deadline, and when all its places are taken the one that has been silent
+ * longest makes room.  That may have been the right one: a sender that is hung up on before it
+ * has its answer connects again, until its own deadline.
  */
 #include "local.h"
 
@@ -14,11 +19,14 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <weft/accept.h>
+#include <weft/net.h>
 
 #define MAGIC UINT32_C(0x57656674) /* "Weft" */
 #define VERSION 2u                 /* of calls and immediates; both ends have the same */
@@ -29,11 +37,25 @@ struct hello {
 	struct comm_end end;
 };
 
-struct meeting { /* one end, half-way */
+/* Hello begins with it: whoever has it wrong is sent away before the rest is waited for. */
+#define DOOR_BYTES offsetof(struct hello, end)
+
+#define MEETINGS_MAX 16
+/* A sender says hello once NCCL asks it again after it has connected: microseconds, or the while
+ * that a rank is busy with something else. */
+#define HELLO_WAIT_NS UINT64_C(5000000000)
+/* A receiver answers once NCCL asks it: in a job of thousands of ranks that may take a while. */
+#define ANSWER_WAIT_NS UINT64_C(120000000000)
+#define AGAIN_NS UINT64_C(50000000) /* between two tries: the listener may be under a flood */
+
+uint64_t meet_hello_wait_ns = HELLO_WAIT_NS, meet_answer_wait_ns = ANSWER_WAIT_NS;
+
+struct meeting { /* one end, half-way; the receiver's is free while fd is -1 */
 	int fd;
 	struct comm *comm;
 	struct hello own, peer;
 	size_t sent, got;
+	uint64_t until_ns, again_ns;
 	bool is_connected;
 };
 
@@ -47,10 +69,10 @@ struct handle {
 _Static_assert(sizeof(struct handle) <= WEFT_NCCL_HANDLE_BYTES, "NCCL carries no more");
 
 struct listener {
-	int fd;
+	struct weft_listener door;
 	struct nic *nic;
 	uint64_t secret;
-	struct meeting *meeting;
+	struct meeting meetings[MEETINGS_MAX];
 };
 
 union address {
@@ -104,16 +126,20 @@ int meet_listen(int dev, void *handle, void **out)
 	socklen_t bytes;
 
 	*out = NULL;
-	if (!l)
+	if (!l) {
+		WARN("NET/Weft: cannot listen: no memory");
 		return WEFT_NCCL_SYSTEM_ERROR;
-	l->fd = -1;
+	}
+	l->door.fd = -1;
+	for (int i = 0; i < MEETINGS_MAX; i++)
+		l->meetings[i].fd = -1;
 	l->nic = nic_get(dev);
 	if (!l->nic || getrandom(&l->secret, sizeof(l->secret), 0) != sizeof(l->secret))
 		goto fail;
 	bytes = own_address(l->nic, &a);
-	l->fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd < 0 || bind(l->fd, &a.any, bytes) || listen(l->fd, 8) ||
-		getsockname(l->fd, &a.any, &bytes))
+	l->door.fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->door.fd < 0 || bind(l->door.fd, &a.any, bytes) ||
+		listen(l->door.fd, 8 * MEETINGS_MAX) || getsockname(l->door.fd, &a.any, &bytes))
 		goto fail;
 	h.family = a.any.sa_family;
 	h.secret = l->secret;
@@ -134,12 +160,10 @@ fail:
 
 static void meeting_end(struct meeting *m)
 {
-	if (!m)
-		return;
 	if (m->fd >= 0)
 		(void)close(m->fd);
 	(void)comm_close(m->comm);
-	free(m);
+	*m = (struct meeting){ .fd = -1 };
 }
 
 int meet_close(void *arg)
@@ -148,9 +172,10 @@ int meet_close(void *arg)
 
 	if (!l)
 		return WEFT_NCCL_SUCCESS;
-	meeting_end(l->meeting);
-	if (l->fd >= 0)
-		(void)close(l->fd);
+	for (int i = 0; i < MEETINGS_MAX; i++)
+		meeting_end(&l->meetings[i]);
+	if (l->door.fd >= 0)
+		(void)close(l->door.fd);
 	if (l->nic)
 		nic_put(l->nic);
 	free(l);
@@ -169,15 +194,21 @@ static int send_hello(struct meeting *m)
 	return m->sent == sizeof(m->own);
 }
 
-static int get_hello(struct meeting *m)
+/* Up to so many bytes of it. */
+static int get_hello(struct meeting *m, size_t bytes)
 {
-	ssize_t n =
-		recv(m->fd, (uint8_t *)&m->peer + m->got, sizeof(m->peer) - m->got, MSG_DONTWAIT);
+	ssize_t n = m->got >= bytes ? 0
+				    : recv(m->fd, (uint8_t *)&m->peer + m->got, bytes - m->got,
+					      MSG_DONTWAIT);
 
+	if (m->got >= bytes)
+		return 1;
+	if (n == 0)
+		errno = ECONNRESET;
 	if (n <= 0)
 		return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
 	m->got += (size_t)n;
-	return m->got == sizeof(m->peer);
+	return m->got >= bytes;
 }
 
 /* 1: connected; 0: not yet; -1: refused. */
@@ -199,35 +230,67 @@ static int finish_connect(struct meeting *m)
 	return 1;
 }
 
+/* From the beginning, with the QP that there is.  False with errno. */
+static bool call(struct meeting *m, const struct handle *h)
+{
+	union address a;
+	socklen_t bytes = handle_address(h, &a);
+
+	m->sent = m->got = 0;
+	m->again_ns = 0;
+	m->is_connected = false;
+	m->fd = socket(h->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	return m->fd >= 0 && (!connect(m->fd, &a.any, bytes) || errno == EINPROGRESS);
+}
+
 static struct meeting *connect_begin(int dev, const struct handle *h)
 {
 	struct meeting *m = calloc(1, sizeof(*m));
 	struct nic *nic = nic_get(dev);
-	union address a;
-	socklen_t bytes = handle_address(h, &a);
 
 	if (!m || !nic) {
 		if (nic)
 			nic_put(nic);
 		free(m);
+		errno = m ? ENODEV : ENOMEM;
 		return NULL;
 	}
+	*m = (struct meeting){ .fd = -1, .until_ns = weft_clock_now(NULL) + meet_answer_wait_ns };
 	m->own.magic = MAGIC;
 	m->own.version = VERSION;
 	m->own.secret = h->secret;
-	m->fd = socket(h->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (m->fd < 0 || (connect(m->fd, &a.any, bytes) && errno != EINPROGRESS) ||
-		comm_open(nic, true, &m->comm, &m->own.end)) {
+	errno = ENOMEM; /* comm_open says what it was in words of its own */
+	if (comm_open(nic, true, &m->comm, &m->own.end) || !call(m, h)) {
+		int error = errno;
+
 		meeting_end(m);
+		free(m);
 		m = NULL;
+		errno = error;
 	}
 	nic_put(nic); /* the connection has its own share */
 	return m;
 }
 
-static bool is_ours(const struct hello *hello)
+/* The other end's first words: 1 is right, 0 not yet known, -1 wrong. */
+static int is_ours(const struct meeting *m, uint64_t secret)
 {
-	return hello->magic == MAGIC && hello->version == VERSION;
+	const struct hello *hello = &m->peer;
+
+	if (m->got < DOOR_BYTES)
+		return 0;
+	if (hello->magic != MAGIC || hello->secret != secret) {
+		errno = EPROTO;
+		return -1;
+	}
+	if (hello->version == VERSION)
+		return 1;
+	WARN("NET/Weft: the other end speaks version %u, and this one %u: the same plugin has to "
+	     "be "
+	     "on all hosts",
+		hello->version, VERSION);
+	errno = EPROTO;
+	return -1;
 }
 
 /* As finish_connect, of all there is to do on the sender's side. */
@@ -238,11 +301,53 @@ static int connect_go(struct meeting *m)
 	if (step == 1 && m->sent < sizeof(m->own))
 		step = send_hello(m);
 	if (step == 1)
-		step = get_hello(m);
-	if (step == 1 && (!is_ours(&m->peer) || m->peer.secret != m->own.secret ||
-				 comm_join(m->comm, &m->own.end, &m->peer.end)))
-		step = -1;
+		step = get_hello(m, sizeof(m->peer));
+	if (step < 0)
+		return -1;
+	if (is_ours(m, m->own.secret) < 0)
+		return -1;
+	if (step == 1 && comm_join(m->comm, &m->own.end, &m->peer.end)) {
+		errno = ENETUNREACH;
+		return -1;
+	}
 	return step;
+}
+
+/* Whether it was hung up on before it had its answer, and is to call again. */
+static bool calls_again(struct meeting *m)
+{
+	if ((errno != ECONNRESET && errno != EPIPE) || m->got)
+		return false;
+	(void)close(m->fd);
+	m->fd = -1;
+	m->again_ns = weft_clock_now(NULL) + AGAIN_NS;
+	return true;
+}
+
+static int connect_try(struct meeting *m, const struct handle *h)
+{
+	uint64_t now = weft_clock_now(NULL);
+
+	if (now >= m->until_ns) {
+		errno = ETIMEDOUT;
+		return -1;
+	}
+	if (m->fd < 0 && now < m->again_ns)
+		return 0;
+	if (m->fd < 0 && !call(m, h))
+		return -1;
+	int step = connect_go(m);
+
+	return step < 0 && calls_again(m) ? 0 : step;
+}
+
+static void complain(const struct handle *h, int error)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	(void)inet_ntop(h->family, h->address, text, sizeof(text));
+	WARN("NET/Weft: cannot connect to %s port %u: %s", text, ntohs(h->port),
+		error == ETIMEDOUT ? "no answer in time" : strerror(error));
 }
 
 int meet_connect(int dev, void *handle, void **sender)
@@ -255,30 +360,39 @@ int meet_connect(int dev, void *handle, void **sender)
 		return WEFT_NCCL_INTERNAL_ERROR;
 	if (!h.meeting)
 		h.meeting = connect_begin(dev, &h);
-	int step = h.meeting ? connect_go(h.meeting) : -1;
+	int step = h.meeting ? connect_try(h.meeting, &h) : -1;
 
 	if (step == 1) {
 		*sender = h.meeting->comm;
 		h.meeting->comm = NULL;
 	} else if (step < 0) {
-		WARN("NET/Weft: cannot connect: %s", strerror(errno));
+		complain(&h, errno);
 	}
-	if (step) {
+	if (step && h.meeting) {
 		meeting_end(h.meeting);
+		free(h.meeting);
 		h.meeting = NULL;
 	}
 	memcpy(handle, &h, sizeof(h));
 	return step < 0 ? WEFT_NCCL_REMOTE_ERROR : WEFT_NCCL_SUCCESS;
 }
 
-/* 1: there; 0: not yet; -1: whoever came was not the one, or left. */
+/* 1: it has the secret; 0: not yet; -1: whoever came was not the one, or left. */
+static int accept_hello(struct listener *l, struct meeting *m)
+{
+	int step = get_hello(m, DOOR_BYTES);
+
+	return step == 1 ? is_ours(m, l->secret) : step;
+}
+
+/* The same of all there is to do on the receiver's side. */
 static int accept_go(struct listener *l, struct meeting *m)
 {
-	int step = m->comm ? 1 : get_hello(m);
+	int step = accept_hello(l, m);
 
+	if (step == 1)
+		step = get_hello(m, sizeof(m->peer));
 	if (step == 1 && !m->comm) {
-		if (!is_ours(&m->peer) || m->peer.secret != l->secret)
-			return -1;
 		m->own.magic = MAGIC;
 		m->own.version = VERSION;
 		m->own.secret = l->secret;
@@ -289,32 +403,77 @@ static int accept_go(struct listener *l, struct meeting *m)
 	return step == 1 ? send_hello(m) : step;
 }
 
+/* A free place; else that of whoever has been silent longest; NULL: all have the secret. */
+static struct meeting *place(struct listener *l, bool free_one)
+{
+	struct meeting *oldest = NULL;
+
+	for (int i = 0; i < MEETINGS_MAX; i++) {
+		struct meeting *m = &l->meetings[i];
+
+		if (m->fd < 0 && free_one)
+			return m;
+		if (m->fd >= 0 && m->got < DOOR_BYTES &&
+			(!oldest || m->until_ns < oldest->until_ns))
+			oldest = m;
+	}
+	return oldest;
+}
+
+/* Nobody came, or nobody could for want of a descriptor: then one of the silent gives his back. */
+static void make_room(struct listener *l, uint64_t naps)
+{
+	struct meeting *silent = place(l, false);
+
+	if (l->door.naps == naps)
+		return;
+	if (naps == 0)
+		WARN("NET/Weft: cannot accept: %s", strerror(errno));
+	if (!silent)
+		return;
+	meeting_end(silent);
+	l->door.again_ns = 0;
+}
+
+/* Whoever is at the door, at most as many as there are places. */
+static void let_in(struct listener *l, uint64_t now)
+{
+	for (int i = 0; i < MEETINGS_MAX && weft_listener_is_open(&l->door, now); i++) {
+		struct meeting *m = place(l, true);
+		uint64_t naps = l->door.naps;
+		int fd = m ? weft_accept(&l->door, now) : -1;
+
+		if (fd < 0) {
+			make_room(l, naps);
+			return;
+		}
+		meeting_end(m);
+		m->fd = fd;
+		m->until_ns = now + meet_hello_wait_ns;
+		/* The right one has spoken by now, mostly; later ones push out the silent. */
+		if (accept_hello(l, m) < 0)
+			meeting_end(m);
+	}
+}
+
 int meet_accept(void *arg, void **receiver)
 {
 	struct listener *l = arg;
+	uint64_t now = weft_clock_now(NULL);
 
 	*receiver = NULL;
-	if (!l->meeting) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	let_in(l, now);
+	for (int i = 0; i < MEETINGS_MAX && !*receiver; i++) {
+		struct meeting *m = &l->meetings[i];
+		int step = m->fd < 0 ? 0 : accept_go(l, m);
 
-		if (fd < 0)
-			return WEFT_NCCL_SUCCESS; /* nobody yet */
-		l->meeting = calloc(1, sizeof(*l->meeting));
-		if (!l->meeting) {
-			(void)close(fd);
-			return WEFT_NCCL_SYSTEM_ERROR;
+		if (step == 1) {
+			*receiver = m->comm;
+			m->comm = NULL;
 		}
-		l->meeting->fd = fd;
-	}
-	int step = accept_go(l, l->meeting);
-
-	if (step == 1) {
-		*receiver = l->meeting->comm;
-		l->meeting->comm = NULL;
-	}
-	if (step) { /* a stranger is no error: the right one may come after him */
-		meeting_end(l->meeting);
-		l->meeting = NULL;
+		/* A stranger is no error: the right one may come after him. */
+		if (step || (m->fd >= 0 && now >= m->until_ns))
+			meeting_end(m);
 	}
 	return WEFT_NCCL_SUCCESS;
 }
