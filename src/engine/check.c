@@ -69,14 +69,13 @@ static uint32_t check_sending(const struct weft_qp *qp)
 	}
 	if (sent_outstanding(qp))
 		for (uint32_t psn = qp->psn_unack & ~(uint32_t)(PAGE_PSNS - 1);
-		     weft_psn_diff(psn, qp->psn_next) < 0; psn = weft_psn_add(psn, PAGE_PSNS))
+			weft_psn_diff(psn, qp->psn_next) < 0; psn = weft_psn_add(psn, PAGE_PSNS))
 			check_page(qp, psn, &lost, &inflight);
 	WEFT_ASSERT(lost == qp->lost);
 	WEFT_ASSERT(inflight == qp->inflight);
 	WEFT_ASSERT(sent_outstanding(qp) < qp->ep->config.window_psns);
 	WEFT_ASSERT((uint16_t)(qp->sq_tail - qp->sq_head) <= qp->ep->config.sq_depth);
-	WEFT_ASSERT((uint16_t)(qp->sq_send - qp->sq_head) <=
-		    (uint16_t)(qp->sq_tail - qp->sq_head));
+	WEFT_ASSERT((uint16_t)(qp->sq_send - qp->sq_head) <= (uint16_t)(qp->sq_tail - qp->sq_head));
 	WEFT_ASSERT(qp->wimm_inflight <= qp->wimm_tx);
 	WEFT_ASSERT(qp->cwnd > 0);
 	return pages;
@@ -133,8 +132,7 @@ static void check_set(const struct weft_endpoint *ep, uint32_t index)
 	for (uint32_t i = 0; i < ep->config.qps; i++) {
 		const struct weft_qp *qp = &ep->qps[i];
 
-		users += qp->set == index &&
-			 (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS);
+		users += qp->set == index && (qp->state == WEFT_QP_RTR || qp->state == WEFT_QP_RTS);
 	}
 	WEFT_ASSERT(users == set->users);
 }
@@ -153,7 +151,7 @@ static void check_timers(const struct weft_endpoint *ep)
 		const struct weft_qp *qp = &ep->qps[i];
 
 		if (qp->state == WEFT_QP_RTS &&
-		    (sent_outstanding(qp) || qp->sq_head != qp->sq_send))
+			(sent_outstanding(qp) || qp->sq_head != qp->sq_send))
 			WEFT_ASSERT(ep->due[i] != WEFT_NEVER);
 	}
 }
@@ -179,8 +177,13 @@ void weft_check(const struct weft_endpoint *ep)
 		free_pages++;
 	WEFT_ASSERT(pages == ep->pages_used && pages + free_pages == ep->pages);
 	for (uint32_t i = 0; i < ep->config.pathsets; i++)
-		if (ep->sets[i].in_use)
+		if (ep->sets[i].in_use) {
+			uint32_t at = SET_NONE;
+
+			while ((at = pathset_of_peer(ep, ep->sets[i].peer, at)) != i)
+				WEFT_ASSERT(at != SET_NONE);
 			check_set(ep, i);
+		}
 	check_timers(ep);
 	WEFT_ASSERT(ep->answer_tail - ep->answer_head <= ep->config.answers);
 	WEFT_ASSERT(ep->settle_n <= ep->config.extended_qps);

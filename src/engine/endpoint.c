@@ -43,8 +43,7 @@ static uint32_t page_count(const struct weft_config *config)
 
 static size_t path_count(const struct weft_config *config)
 {
-	return config->paths ? config->paths :
-			       (size_t)config->pathsets * config->paths_per_set;
+	return config->paths ? config->paths : (size_t)config->pathsets * config->paths_per_set;
 }
 
 /* Pages that a window can touch: one more than it fills, when it starts inside one. */
@@ -99,6 +98,8 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 	struct weft_endpoint parts = {
 		.qps = carve(c, config->qps * sizeof(struct weft_qp)),
 		.sets = carve(c, config->pathsets * sizeof(struct pathset)),
+		.peer_heads = carve_on(c, weft_pow2_up(config->pathsets) * sizeof(uint32_t)),
+		.peer_mask = (uint32_t)weft_pow2_up(config->pathsets) - 1,
 		.regions = carve(c, config->regions * sizeof(struct region)),
 		.cqs = carve_on(c, config->cqs * sizeof(struct cq)),
 		.due = carve_on(c, timers * sizeof(uint64_t)),
@@ -204,7 +205,7 @@ int weft_endpoint_init(struct weft_endpoint **out, void *block, const struct wef
 }
 
 void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t set, uint64_t a,
-		uint32_t b, uint32_t c)
+	uint32_t b, uint32_t c)
 {
 	ep->events[ep->event_seq++ & (ep->config.events - 1)] = (struct weft_event){
 		.at_ns = ep->now,
@@ -228,7 +229,7 @@ static bool is_cut(const struct weft_pkt *pkt)
 }
 
 static void input_control(struct weft_endpoint *ep, struct weft_qp *qp, const struct weft_pkt *pkt,
-			  uint64_t now, struct weft_place *place)
+	uint64_t now, struct weft_place *place)
 {
 	if (pkt->op >= WEFT_OP_SEND_FIRST) {
 		respond_extended(qp, pkt, now, place);
@@ -308,7 +309,7 @@ static void input_other(struct weft_endpoint *ep, const struct weft_pkt *pkt, ui
 }
 
 void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now,
-		struct weft_place places[])
+	struct weft_place places[])
 {
 	WEFT_ASSERT(now >= ep->now && now > 0);
 	ep->now = now;
@@ -341,8 +342,8 @@ static void fire_timers(struct weft_endpoint *ep, uint64_t now)
 }
 
 /* One turn for every QP that was ready when we came; those with more to say queue up again. */
-static size_t send_data(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
-			uint32_t ports, uint64_t now)
+static size_t send_data(
+	struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports, uint64_t now)
 {
 	uint32_t turns = ep->ready_tail - ep->ready_head;
 	size_t n = 0;
@@ -368,7 +369,7 @@ static size_t send_data(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t
 }
 
 size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
-		   uint32_t ports_free, uint64_t now)
+	uint32_t ports_free, uint64_t now)
 {
 	WEFT_ASSERT(now >= ep->now && now > 0);
 	ep->now = now;

@@ -68,8 +68,8 @@ void probe_retired(struct weft_endpoint *ep, uint32_t set, uint32_t index, uint6
 	past->proof_have = 0;
 	past->proof_ns = 0;
 	ep->sets[set].path[index].probing = false;
-	past->probe_ns = now + jittered(ep, is_short(&ep->sets[set]) ? ep->config.base_rtt_ns :
-								       first_wait_ns(ep));
+	past->probe_ns = now + jittered(ep, is_short(&ep->sets[set]) ? ep->config.base_rtt_ns
+								     : first_wait_ns(ep));
 	if (ep->sets[set].users)
 		arm_earlier(ep, set, past->probe_ns);
 }
@@ -80,8 +80,8 @@ static uint32_t cabled(const struct weft_endpoint *ep, const struct pathset *set
 }
 
 /* Earliest moment for the next probe in this plane. */
-static uint64_t plane_ready_ns(const struct weft_endpoint *ep, const struct plane *plane,
-			       bool hurry)
+static uint64_t plane_ready_ns(
+	const struct weft_endpoint *ep, const struct plane *plane, bool hurry)
 {
 	uint64_t gap = hurry ? ep->config.base_rtt_ns / HURRY : ep->config.base_rtt_ns;
 	uint64_t tap = ep->config.probe_ns_max / 4;
@@ -120,12 +120,12 @@ void probe_arm(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 	if (set->telling)
 		due = WEFT_MIN(due, set->tell_ns);
 	timer_set(ep, timer_of_set(ep, index),
-		  due == WEFT_NEVER ? WEFT_NEVER : WEFT_MAX(due, now + 1));
+		due == WEFT_NEVER ? WEFT_NEVER : WEFT_MAX(due, now + 1));
 }
 
 /* NULL: too many are outstanding, or no room for another answer. */
 static struct request *request_open(struct weft_endpoint *ep, uint32_t set, uint32_t path,
-				    uint8_t op, uint32_t mask, uint64_t now)
+	uint8_t op, uint32_t mask, uint64_t now)
 {
 	uint16_t id = ep->request_tail;
 
@@ -150,12 +150,12 @@ static struct request *request_open(struct weft_endpoint *ep, uint32_t set, uint
 		.sent_ns = now, .set = set, .path = path, .id = id, .op = op, .open = true
 	};
 	timer_set(ep, timer_of_requests(ep),
-		  ep->requests[ep->request_head % REQUESTS].sent_ns + ep->request_timeout_ns + 1);
+		ep->requests[ep->request_head % REQUESTS].sent_ns + ep->request_timeout_ns + 1);
 	return request;
 }
 
 bool probe_send(struct weft_endpoint *ep, uint32_t set, uint32_t index, bool controller,
-		uint32_t cookie, uint64_t now)
+	uint32_t cookie, uint64_t now)
 {
 	struct path *path = &ep->sets[set].path[index];
 	struct request *request = request_open(ep, set, index, WEFT_EP_EV_PROBE, 0, now);
@@ -178,8 +178,8 @@ static void probe_bad_paths(struct weft_endpoint *ep, uint32_t index, uint64_t n
 		const struct path *path = &set->path[i];
 
 		if (!wants_probe(path) || set->past[i].probe_ns > now ||
-		    !(cabled(ep, set) >> path->plane & 1) ||
-		    plane_ready_ns(ep, &set->plane[path->plane], hurry) > now)
+			!(cabled(ep, set) >> path->plane & 1) ||
+			plane_ready_ns(ep, &set->plane[path->plane], hurry) > now)
 			continue;
 		if (!probe_send(ep, index, i, false, 0, now))
 			set->past[i].probe_ns = now + first_wait_ns(ep);
@@ -224,7 +224,7 @@ static void tell_ports(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 		set->told_id = (uint16_t)(ep->request_tail - 1);
 	if (set->tell_tries >= TELL_QUICK)
 		wait_ns = WEFT_MIN(wait_ns << WEFT_MIN(set->tell_tries - TELL_QUICK + 1, 30),
-				   (uint64_t)TELL_WAIT_MAX_NS);
+			(uint64_t)TELL_WAIT_MAX_NS);
 	count8(&set->tell_tries);
 	set->tell_ns = now + wait_ns;
 }
@@ -245,8 +245,8 @@ void probe_on_timer(struct weft_endpoint *ep, uint32_t index, uint64_t now)
 	probe_arm(ep, index, now);
 }
 
-static void report(struct weft_endpoint *ep, const struct request *request, uint8_t port,
-		   uint32_t rtt_ns)
+static void report(
+	struct weft_endpoint *ep, const struct request *request, uint8_t port, uint32_t rtt_ns)
 {
 	struct weft_probe_done *slot;
 
@@ -254,7 +254,7 @@ static void report(struct weft_endpoint *ep, const struct request *request, uint
 		return;
 	if (request->op == WEFT_EP_PORT_STATUS)
 		event_note(ep, WEFT_EV_PORT_STATUS, 0, request->set, request->mask, rtt_ns != 0,
-			   rtt_ns);
+			rtt_ns);
 	if (ep->probe_done_tail - ep->probe_done_head == PROBE_DONE)
 		ep->probe_done_head++; /* the oldest goes: nobody polls */
 	slot = &ep->probe_done[ep->probe_done_tail++ % PROBE_DONE];
@@ -298,7 +298,7 @@ void probe_requests_timer(struct weft_endpoint *ep, uint64_t now)
 
 		if (request->open && request->sent_ns + ep->request_timeout_ns >= now) {
 			timer_set(ep, timer_of_requests(ep),
-				  WEFT_MAX(request->sent_ns + ep->request_timeout_ns, now) + 1);
+				WEFT_MAX(request->sent_ns + ep->request_timeout_ns, now) + 1);
 			return;
 		}
 		ep->request_head++;
@@ -351,16 +351,16 @@ static uint32_t round_trip_ns(const struct request *request, uint64_t now)
 }
 
 static bool is_proven(const struct weft_endpoint *ep, const struct pathset *set,
-		      const struct path_past *past, uint64_t now)
+	const struct path_past *past, uint64_t now)
 {
 	if (past->proof_need <= 1 ||
-	    (past->proof_need <= ep->config.proof_answers && is_short(set)))
+		(past->proof_need <= ep->config.proof_answers && is_short(set)))
 		return true;
 	return past->proof_have >= past->proof_need && now - past->proof_ns >= PROOF_SPAN_NS;
 }
 
-static void on_answer(struct weft_endpoint *ep, const struct request *request, uint8_t port,
-		      uint64_t now)
+static void on_answer(
+	struct weft_endpoint *ep, const struct request *request, uint8_t port, uint64_t now)
 {
 	struct pathset *set = &ep->sets[request->set];
 	struct path *path = &set->path[request->path];
@@ -391,8 +391,7 @@ void probe_on_response(struct weft_endpoint *ep, const struct weft_pkt *pkt, uin
 	struct request *request = &ep->requests[pkt->psn % REQUESTS];
 
 	ep->count.rx_ep_response++;
-	if (!request->open || request->id != pkt->psn ||
-	    ep->sets[request->set].peer != pkt->peer) {
+	if (!request->open || request->id != pkt->psn || ep->sets[request->set].peer != pkt->peer) {
 		drop_count(ep, WEFT_DROP_UNKNOWN_REQUEST);
 		return;
 	}
@@ -426,8 +425,8 @@ static void hear_ports(struct weft_endpoint *ep, uint32_t index, uint32_t mask, 
 }
 
 /* Repeats go by different planes, so that an old one may come after a newer one. */
-static void hear_status(struct weft_endpoint *ep, uint32_t index, const struct weft_pkt *pkt,
-			uint64_t now)
+static void hear_status(
+	struct weft_endpoint *ep, uint32_t index, const struct weft_pkt *pkt, uint64_t now)
 {
 	struct pathset *set = &ep->sets[index];
 	bool older = (int16_t)(uint16_t)(pkt->psn - set->status_id) < 0;
@@ -444,9 +443,7 @@ void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint
 	uint32_t known = SET_NONE;
 
 	ep->count.rx_ep_request++;
-	for (uint32_t i = 0; i < ep->config.pathsets; i++) {
-		if (!ep->sets[i].in_use || ep->sets[i].peer != pkt->peer)
-			continue;
+	for (uint32_t i = SET_NONE; (i = pathset_of_peer(ep, pkt->peer, i)) != SET_NONE;) {
 		known = i;
 		if (pkt->ep.op == WEFT_EP_PORT_STATUS)
 			hear_status(ep, i, pkt, now);
@@ -466,8 +463,8 @@ void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint
 	answer->set = (uint16_t)known;
 }
 
-int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t cookie,
-		    uint64_t now)
+int weft_post_probe(
+	struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t cookie, uint64_t now)
 {
 	if (set >= ep->config.pathsets || !ep->sets[set].in_use)
 		return WEFT_ENOENT;
@@ -480,7 +477,7 @@ int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_
 }
 
 int weft_post_port_status(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t mask,
-			  uint32_t cookie, uint64_t now)
+	uint32_t cookie, uint64_t now)
 {
 	if (set >= ep->config.pathsets || !ep->sets[set].in_use)
 		return WEFT_ENOENT;
@@ -489,8 +486,7 @@ int weft_post_port_status(struct weft_endpoint *ep, uint32_t set, uint32_t ev, u
 	if (path == PATH_NONE)
 		return WEFT_ENOENT;
 	ep->now = WEFT_MAX(ep->now, now);
-	struct request *request =
-		request_open(ep, set, path, WEFT_EP_PORT_STATUS, mask, ep->now);
+	struct request *request = request_open(ep, set, path, WEFT_EP_PORT_STATUS, mask, ep->now);
 
 	if (!request)
 		return WEFT_EFULL;

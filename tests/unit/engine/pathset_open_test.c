@@ -50,8 +50,9 @@ TEST(weft_pathset_open__shares_are_equal_and_the_rest_waits)
 
 	hand_open(&w, 16, 16);
 	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
-		struct weft_pathset_attr attr = { .evs = evs, .ports = ports, .n = rows[i].n,
-						  .active = rows[i].active };
+		struct weft_pathset_attr attr = {
+			.evs = evs, .ports = ports, .n = rows[i].n, .active = rows[i].active
+		};
 		uint32_t set, got[3] = { 0 };
 		struct weft_path_info info;
 
@@ -70,6 +71,58 @@ TEST(weft_pathset_open__shares_are_equal_and_the_rest_waits)
 		CHECK_EQ(weft_pathset_close(w.end[0], set), WEFT_ENOENT);
 	}
 	world_close(&w);
+}
+
+static void see_chain(const struct weft_endpoint *ep, uint32_t peer, const uint32_t *want)
+{
+	uint32_t at = SET_NONE;
+
+	do {
+		at = pathset_of_peer(ep, peer, at);
+		CHECK_EQ(at, *want);
+	} while (*want++ != SET_NONE);
+}
+
+TEST(pathset_of_peer__walks_the_sets_of_one_peer_in_order)
+{
+	/* four chains: 1 and 5 share one, 2 has another, and 9 would hash to the first */
+	static const uint32_t peers[] = { 1, 5, 1, 2 };
+	struct weft_config config;
+	uint32_t set;
+
+	weft_config_default(&config);
+	config.pathsets = 4;
+	size_t bytes = weft_endpoint_size(&config);
+	struct weft_endpoint *ep;
+	void *block = calloc(1, bytes);
+
+	CHECK_EQ(weft_endpoint_init(&ep, block, &config), 0);
+	for (uint32_t i = 0; i < WEFT_COUNT(peers); i++) {
+		struct weft_pathset_attr attr = {
+			.evs = evs, .ports = ports, .n = 1, .peer = peers[i]
+		};
+
+		CHECK_EQ(weft_pathset_open(ep, &attr, &set), 0);
+		CHECK_EQ(set, i);
+	}
+	weft_check(ep);
+	see_chain(ep, 1, (uint32_t[]){ 0, 2, SET_NONE });
+	see_chain(ep, 5, (uint32_t[]){ 1, SET_NONE });
+	see_chain(ep, 2, (uint32_t[]){ 3, SET_NONE });
+	see_chain(ep, 9, (uint32_t[]){ SET_NONE });
+	CHECK_EQ(weft_pathset_close(ep, 0), 0);
+	see_chain(ep, 1, (uint32_t[]){ 2, SET_NONE });
+	struct weft_pathset_attr nine = { .evs = evs, .ports = ports, .n = 1, .peer = 9 };
+
+	CHECK_EQ(weft_pathset_open(ep, &nine, &set), 0);
+	CHECK_EQ(set, 0);
+	weft_check(ep);
+	see_chain(ep, 9, (uint32_t[]){ 0, SET_NONE });
+	see_chain(ep, 5, (uint32_t[]){ 1, SET_NONE });
+	CHECK_EQ(weft_pathset_close(ep, 1), 0);
+	see_chain(ep, 1, (uint32_t[]){ 2, SET_NONE });
+	weft_check(ep);
+	free(block);
 }
 
 TEST(weft_path_mark__the_controllers_word_moves_paths)
@@ -196,9 +249,8 @@ TEST(weft_path_replace__the_new_one_carries_at_once)
 	CHECK_EQ(weft_path_replace(ep, w.set[0], 0xdead, 777, 3, w.now), WEFT_ENOENT);
 	CHECK_EQ(weft_path_replace(ep, 3, old, 777, 3, w.now), WEFT_ENOENT);
 	CHECK_EQ(weft_path_replace(ep, w.set[0], old, 777, 8, w.now), WEFT_EINVAL);
-	CHECK_EQ(weft_path_replace(
-			 ep, w.set[0], old, ep->sets[w.set[0]].path[4].ev, 3, w.now),
-		 WEFT_EINVAL);
+	CHECK_EQ(weft_path_replace(ep, w.set[0], old, ep->sets[w.set[0]].path[4].ev, 3, w.now),
+		WEFT_EINVAL);
 	CHECK_EQ(weft_path_replace(ep, w.set[0], old, 777, 3, w.now), 0);
 	weft_check(ep);
 	world_write(&w, 0, 1, 0, 1u << 20);
