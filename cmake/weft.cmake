@@ -416,7 +416,8 @@ endfunction()
 
 # weft_script(NAME LABEL COMMAND...)
 # A test that is a script or a program with arguments; 77 means skipped.  It finds the programs of
-# its build in $WEFT_BUILD.  Under the label "live" it has the machine to itself.
+# its build in $WEFT_BUILD.  Under the labels "live" (its subject is real time: it may be tried
+# twice) and "alone" (long, but in virtual time: it passes at once) it has the machine to itself.
 function(weft_script name label)
 	if(WEFT_LIBFUZZER)
 		return()
@@ -424,7 +425,7 @@ function(weft_script name label)
 	_weft_test(${name} ${label} ${ARGN})
 	set_tests_properties(${name}@${WEFT_PRESET} PROPERTIES
 		ENVIRONMENT WEFT_BUILD=${CMAKE_BINARY_DIR})
-	if(label STREQUAL live)
+	if(label MATCHES "live|alone")
 		set_tests_properties(${name}@${WEFT_PRESET} PROPERTIES RUN_SERIAL ON TIMEOUT 300)
 	endif()
 endfunction()
