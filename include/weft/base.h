@@ -111,6 +111,13 @@ uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi);
 /* True num times out of den; num <= den, den > 0.  Ratios and not floats: alike everywhere. */
 bool weft_rng_chance(struct weft_rng *rng, uint64_t num, uint64_t den);
 
+/* ---- text of others, before a terminal shows it ---- */
+
+/* UTF-8 without control characters, C1 and those that turn the direction of writing included. */
+bool weft_text_is_clean(const char *text);
+/* Makes it so in place, a question mark for each byte that is not; returns text. */
+char *weft_text_clean(char *text);
+
 /* ---- histogram: buckets a sixteenth of their value wide; quantiles at most 6.25 % off ---- */
 
 #define WEFT_HIST_SUB_BITS 4

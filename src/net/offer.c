@@ -37,10 +37,7 @@ static void refuse(struct reader *r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(r->error, r->error_bytes, format, args);
 	va_end(args);
-	/* It may quote the peer and goes to a terminal: no escape sequences. */
-	for (char *c = r->error; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
+	(void)weft_text_clean(r->error); /* it may quote the peer */
 }
 
 static uint64_t to_number(
@@ -75,9 +72,8 @@ static void get_text(struct reader *r, const char *field, char *text, size_t byt
 		value = "";
 	}
 	snprintf(text, bytes, "%s", value);
-	for (char *c = text; *c; c++)
-		if (*c < ' ' || *c > '~')
-			refuse(r, "peer's offer: %s: has an unprintable character", field);
+	if (!weft_text_is_clean(text))
+		refuse(r, "peer's offer: %s: has an unprintable character", field);
 }
 
 /* An array of 1..max elements. */
