@@ -327,6 +327,9 @@ struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: n
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
+/* From now on the region begins at va, within it or at its end: what lies before is reached by
+ * nobody any more.  The region has no windows. */
+int weft_region_trim(struct weft_endpoint *ep, uint32_t rkey, uint64_t va);
 /*
  * Windows: keys to parts of regions, given and taken while peers talk.  One that is open leads
  * nowhere until it is bound.  Binding (ESTATE: it is bound) gives it a key, of which the upper 24

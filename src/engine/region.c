@@ -64,6 +64,22 @@ int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey)
 	return 0;
 }
 
+int weft_region_trim(struct weft_endpoint *ep, uint32_t rkey, uint64_t va)
+{
+	struct region *region = &ep->regions[region_slot(ep, rkey)];
+	uint64_t by = va - region->va;
+
+	if (!region->in_use || region->is_window || (uint32_t)region->open_to != rkey)
+		return WEFT_ENOENT;
+	if (by > region->len_bytes)
+		return WEFT_EINVAL;
+	region->va = va;
+	region->base += by;
+	region->len_bytes -= by;
+	region->open_bytes -= WEFT_MIN(by, region->open_bytes);
+	return 0;
+}
+
 uint8_t *region_reach(const struct weft_endpoint *ep, const struct reach *asked)
 {
 	const struct region *region = &ep->regions[region_slot(ep, asked->rkey)];

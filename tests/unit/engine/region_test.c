@@ -81,6 +81,39 @@ TEST(weft_region__add_and_drop_answer_wrong_calls)
 	world_close(&w);
 }
 
+TEST(weft_region_trim__takes_the_beginning_away_from_everybody)
+{
+	struct world w = { 0 };
+	struct weft_config config;
+	static uint8_t memory[256];
+	uint32_t key, window;
+
+	world_config(&config);
+	world_open(&w, &config);
+	struct weft_endpoint *ep = w.end[0];
+
+	CHECK_EQ(weft_region_add(ep, 0x1000, memory, 256, 0, WEFT_ACCESS_REMOTE_WRITE, 0x1234,
+				 &key), 0);
+	CHECK_EQ(weft_region_trim(ep, key, 0x1040), 0);
+	CHECK(!region_place(ep, key, 0, 0x1000, 1));
+	CHECK(!region_place(ep, key, 0, 0x103f, 2));
+	CHECK_EQ(fault(ep, key, 0, 0x103f, 1), WEFT_DROP_OUT_OF_BOUNDS);
+	CHECK(region_place(ep, key, 0, 0x1040, 192) == memory + 0x40);
+	CHECK(!region_place(ep, key, 0, 0x1040, 193));
+	/* Neither back nor beyond its end, and nothing has changed. */
+	CHECK_EQ(weft_region_trim(ep, key, 0x1000), WEFT_EINVAL);
+	CHECK_EQ(weft_region_trim(ep, key, 0x1101), WEFT_EINVAL);
+	CHECK_EQ(weft_region_trim(ep, key ^ 1, 0x1080), WEFT_ENOENT);
+	CHECK(region_place(ep, key, 0, 0x1040, 192) == memory + 0x40);
+	CHECK_EQ(weft_region_trim(ep, key, 0x1100), 0); /* all of it */
+	CHECK(!region_place(ep, key, 0, 0x10ff, 1));
+	CHECK_EQ(weft_region_drop(ep, key), 0);
+	CHECK_EQ(weft_region_trim(ep, key, 0x1100), WEFT_ENOENT);
+	CHECK_EQ(weft_memwin_open(ep, 0, 0x9900, &window), 0);
+	CHECK_EQ(weft_region_trim(ep, window, 0), WEFT_ENOENT);
+	world_close(&w);
+}
+
 /* What is secret is not the upper part alone: a slot is drawn, too. */
 TEST(weft_region_add__makes_all_of_the_salt_the_key)
 {
