@@ -6,6 +6,7 @@
 #include "live_args.h"
 #include "verbs.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +29,35 @@ static const struct argp_option options[] = {
 	{ "bin", 'B', "MS", 0, "width of the report's time bins (default: 1)", 0 },
 	{ "chunk", 'c', "BYTES", 0, "bytes per write (default: 1M)", 0 },
 	{ "silence", 'T', "SECONDS", 0, "give the other end up after this (default: 30)", 0 },
+	{ "max-bytes", 'M', "BYTES", 0,
+		"with --serve: the longest file to take (default: what the disk has)", 0 },
+	{ "keep-free", 'F', "BYTES", 0,
+		"with --serve: take nothing that would leave less than this free (default: a 32nd "
+		"of the file system, at most 1G)",
+		0 },
 	{ "quiet", 'q', NULL, 0, "only errors", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
+
+/*
+ * The colon of HOST:PATH; NULL: there is none.  As scp and curl have it, an IPv6 address stands in
+ * brackets, "[fd00::2]:file"; one without is understood as far as it is no other host's name.
+ */
+static const char *find_colon(const char *to)
+{
+	const char *close = *to == '[' ? strchr(to, ']') : NULL, *last = strrchr(to, ':');
+	char host[INET6_ADDRSTRLEN];
+	struct in6_addr address;
+
+	if (close)
+		return close[1] == ':' ? close + 1 : NULL;
+	if (last && (size_t)(last - to) < sizeof(host)) {
+		snprintf(host, sizeof(host), "%.*s", (int)(last - to), to);
+		if (inet_pton(AF_INET6, host, &address) == 1)
+			return last;
+	}
+	return strchr(to, ':');
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -58,6 +85,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'T':
 		a->options.silence_ns = arg_number(state, "silence", arg, 1, 86400) * 1000000000;
 		break;
+	case 'M':
+		a->options.limits.max_bytes = arg_number(state, "max-bytes", arg, 1, INT64_MAX);
+		break;
+	case 'F':
+		a->options.limits.has_keep_free = true;
+		a->options.limits.keep_free_bytes =
+			arg_number(state, "keep-free", arg, 0, INT64_MAX);
+		break;
 	case 'q':
 		a->options.quiet = true;
 		break;
@@ -69,7 +104,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (a->folder ? a->file != NULL : !a->to)
 			argp_usage(state);
-		if (a->to && !strchr(a->to, ':'))
+		if (a->to && !find_colon(a->to))
 			argp_error(state, "\"%s\" is not HOST:PATH", a->to);
 		break;
 	default:
@@ -78,10 +113,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* HOST:PATH.  An empty PATH, or one that ends in "/", takes the file's own name. */
+/* An empty PATH, or one that ends in "/", takes the file's own name. */
 static int send_to(struct weft_live *live, const struct cp_args *a)
 {
-	const char *colon = strrchr(a->to, ':'), *slash = strrchr(a->file, '/');
+	const char *colon = find_colon(a->to), *slash = strrchr(a->file, '/');
 	const char *own = slash ? slash + 1 : a->file, *path = colon + 1;
 	bool into = !*path || path[strlen(path) - 1] == '/';
 	char host[256], name[4096];

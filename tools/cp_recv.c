@@ -7,12 +7,17 @@
  * agree; whatever ends a transfer before that leaves no trace.  A sender that has ended is noticed
  * at once; one that has not placed a byte for the time of --silence is given up: a receiver has no
  * retransmission timer that would tell.
+ *
+ * What has been hashed cannot be changed any more: the region that the sender may write to begins
+ * behind the chunks that are complete, and a write before it ends the queue pair.  So the digest is
+ * that of the file, whatever the sender does.
  */
 #include "cp.h"
 #include "verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +27,7 @@
 #define RECEIVES 64u
 #define DATA_QP 1u
 #define CLIENT_NS UINT64_C(3600000000000)
+#define WAIT_EVERY_NS UINT64_C(1000000000) /* far below any --silence */
 
 struct receiver {
 	struct weft_live *live;
@@ -33,10 +39,11 @@ struct receiver {
 	struct cp_series series;
 	struct cp_events events;
 	char path[1024], error[CP_TEXT_BYTES], theirs[2 * CP_HASH_BYTES + 1];
-	uint64_t placed_before, cpu_ns, chunks, n_chunks, deadline_ns;
+	uint64_t placed_before, cpu_ns, chunks, n_chunks, deadline_ns, told_ns;
 	uint32_t rkey, chunk_bytes;
 	int failed;
-	bool met; /* the sender was let in */
+	bool met;  /* the sender was let in */
+	bool lost; /* it cannot be told anything */
 };
 
 static int fail(struct receiver *r, const char *what)
@@ -46,18 +53,20 @@ static int fail(struct receiver *r, const char *what)
 	return -1;
 }
 
-/* ---- set-up ---- */
-
-/* A name is shown on terminals: no control characters, those of UTF-8 (C1) included. */
-static bool is_printable(const char *name)
+/* A queue pair has ended, unless something else has gone wrong before. */
+static int fail_dead(struct receiver *r)
 {
-	const unsigned char *c = (const unsigned char *)name;
+	char text[CP_TEXT_BYTES];
 
-	for (; *c; c++)
-		if (*c < ' ' || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
-			return false;
-	return true;
+	snprintf(text, sizeof(text),
+		"the connection ended after %llu of %llu chunks: %s; the sender gave it up, or "
+		"wrote where it may not",
+		(unsigned long long)r->chunks, (unsigned long long)r->n_chunks,
+		weft_status_name(r->failed));
+	return fail(r, text);
 }
+
+/* ---- set-up ---- */
 
 static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, unsigned *mode)
 {
@@ -68,7 +77,7 @@ static int read_request(struct receiver *r, const json_t *app, uint64_t *bytes, 
 
 	if (!tool || strcmp(tool, "cp"))
 		return fail(r, "the client is not weft cp");
-	if (!name || strlen(name) >= sizeof(r->path) || !is_printable(name) || size < 0 ||
+	if (!name || strlen(name) >= sizeof(r->path) || !weft_text_is_clean(name) || size < 0 ||
 		chunk < 4096 || chunk > (1 << 30) || (uint64_t)size / (uint64_t)chunk >= UINT32_MAX)
 		return fail(r, "the client's request has a wrong name, size or chunk");
 	snprintf(r->path, sizeof(r->path), "%s", name);
@@ -85,19 +94,17 @@ static int prepare(struct receiver *r, int root, const json_t *app)
 	unsigned mode = 0;
 
 	if (read_request(r, app, &bytes, &mode) ||
+		cp_file_room(root, &r->options->limits, bytes, r->error, sizeof(r->error)) ||
 		cp_file_create(&r->file, root, r->path, bytes, mode, r->error, sizeof(r->error)))
 		return -1;
 	if (weft_mail_open(&r->mail, r->live))
 		return fail(r, "no room for mail");
-	if (bytes && weft_region_add(weft_live_endpoint(r->live), 0, r->file.data, bytes, 0,
-			     WEFT_ACCESS_REMOTE_WRITE, weft_live_random(r->live), &r->rkey))
-		return fail(r, "no room for another memory region");
 	return 0;
 }
 
 static int accept_session(struct receiver *r, struct weft_meeting *meeting)
 {
-	json_t *app = json_pack("{s:I}", "rkey", (json_int_t)r->rkey);
+	json_t *app = json_object();
 
 	weft_mail_offer(&r->mail, app);
 	int rc = weft_live_answer(meeting, app, &r->session, r->error, sizeof(r->error));
@@ -117,6 +124,7 @@ static int accept_session(struct receiver *r, struct weft_meeting *meeting)
 
 static void take_chunk(struct receiver *r, const struct weft_done *done)
 {
+	struct weft_endpoint *ep = weft_live_endpoint(r->live);
 	uint64_t end;
 
 	/* They come in posting order; anything else is a sender that lies. */
@@ -126,6 +134,10 @@ static void take_chunk(struct receiver *r, const struct weft_done *done)
 	}
 	r->chunks++;
 	end = WEFT_MIN(r->chunks * r->chunk_bytes, r->file.bytes);
+	if (!r->rkey || weft_region_trim(ep, r->rkey, end)) {
+		(void)fail(r, "the sender announced a chunk before it could have written it");
+		return;
+	}
 	atomic_store_explicit(&r->work.ready, end, memory_order_release);
 	(void)weft_post_recv(r->session.qp[DATA_QP], done->id);
 }
@@ -160,8 +172,10 @@ static void turn(struct receiver *r)
 			take_chunk(r, &done[i]);
 	}
 	/* What came before the end of the sender has been taken when nothing is left to take. */
-	if (!n && open && !r->failed && weft_session_gone(r->live, &r->session))
+	if (!n && !r->theirs[0] && !r->failed && weft_session_gone(r->live, &r->session)) {
+		r->lost = true;
 		(void)fail(r, "the sender has gone away");
+	}
 	if (open) {
 		cp_series_add(&r->series, stats->placed_bytes - r->placed_before,
 			weft_pump_now(pump), stats->late_ns);
@@ -172,7 +186,6 @@ static void turn(struct receiver *r)
 		cp_events_take(&r->events, r->live);
 }
 
-/* From now on nobody can write into the file. */
 static void close_file(struct receiver *r)
 {
 	if (r->rkey)
@@ -180,23 +193,59 @@ static void close_file(struct receiver *r)
 	r->rkey = 0;
 }
 
+/* Until the second thread has gone past a phase; the sender hears that it takes long. */
+static void await_work(struct receiver *r, enum cp_phase phase)
+{
+	while (atomic_load_explicit(&r->work.phase, memory_order_acquire) <= (int)phase &&
+		!r->failed && !r->error[0]) {
+		turn(r);
+		uint64_t now = weft_pump_now(weft_live_pump(r->live));
+
+		if (now < r->told_ns + WAIT_EVERY_NS || !weft_mail_idle(&r->mail))
+			continue;
+		json_t *wait = json_pack("{s:b}", "wait", 1);
+
+		r->told_ns = now;
+		(void)weft_mail_send(&r->mail, wait);
+		json_decref(wait);
+	}
+}
+
+/* Reserves the file's space and lets the sender write. */
+static int open_file(struct receiver *r)
+{
+	await_work(r, CP_RESERVING);
+	if (r->failed || r->error[0])
+		return fail_dead(r);
+	if (atomic_load(&r->work.phase) == CP_FINISHED)
+		return fail(r, r->work.error);
+	if (r->file.bytes &&
+		weft_region_add(weft_live_endpoint(r->live), 0, r->file.data, r->file.bytes, 0,
+			WEFT_ACCESS_REMOTE_WRITE, weft_live_random(r->live), &r->rkey))
+		return fail(r, "no room for another memory region");
+	json_t *go = json_pack("{s:I}", "rkey", (json_int_t)r->rkey);
+	int rc = weft_mail_send(&r->mail, go);
+
+	json_decref(go);
+	return rc ? fail(r, "the sender cannot be told") : 0;
+}
+
 static int transfer(struct receiver *r)
 {
 	r->placed_before = weft_pump_stats(weft_live_pump(r->live))->placed_bytes;
-	r->deadline_ns = weft_clock_now(NULL) + r->options->silence_ns;
 	if (cp_work_start(&r->work, &r->file, true))
 		return fail(r, "no second thread");
+	if (open_file(r))
+		return -1;
+	r->deadline_ns = weft_clock_now(NULL) + r->options->silence_ns;
 	while (!(r->chunks == r->n_chunks && r->theirs[0]) && !r->failed && !r->error[0]) {
 		turn(r);
-		if (weft_pump_now(weft_live_pump(r->live)) > r->deadline_ns)
-			return fail(r, "the sender has fallen silent");
+		if (weft_pump_now(weft_live_pump(r->live)) <= r->deadline_ns)
+			continue;
+		r->lost = true;
+		return fail(r, "the sender has fallen silent");
 	}
-	if (r->failed)
-		return fail(r, weft_status_name(r->failed));
-	if (r->error[0])
-		return -1;
-	close_file(r); /* what the digest is about to vouch for does not change any more */
-	return 0;
+	return r->failed ? fail_dead(r) : r->error[0] ? -1 : 0;
 }
 
 static json_t *short_report(const struct receiver *r)
@@ -207,31 +256,43 @@ static json_t *short_report(const struct receiver *r)
 		(json_int_t)(weft_clock_cpu_ns() - r->cpu_ns));
 }
 
-/* Compares digests, gives the file its name, and tells the sender. */
-static int finish(struct receiver *r)
+static int tell_verdict(struct receiver *r, int rc, const char *sha256)
 {
-	char ours[2 * CP_HASH_BYTES + 1];
 	uint64_t deadline = weft_clock_now(NULL) + r->options->silence_ns;
-	int rc = 0;
 
-	while (atomic_load(&r->work.hashed) < r->file.bytes && !r->failed)
-		turn(r);
-	cp_work_end(&r->work, r->failed);
-	cp_hex(r->work.digest, ours);
-	if (strcmp(ours, r->theirs))
-		rc = fail(
-			r, "the bytes that arrived have another digest than those that were sent");
-	else
-		rc = cp_file_keep(&r->file, r->error, sizeof(r->error));
+	if (r->failed || r->lost)
+		return fail(r, "the sender cannot be told");
 	json_t *verdict = rc ? json_pack("{s:s}", "error", r->error)
-			     : json_pack("{s:s, s:o}", "sha256", ours, "report", short_report(r));
+			     : json_pack("{s:s, s:o}", "sha256", sha256, "report", short_report(r));
 
+	while (!weft_mail_idle(&r->mail) && !r->failed && weft_clock_now(NULL) < deadline)
+		turn(r);
 	if (weft_mail_send(&r->mail, verdict))
 		rc = fail(r, "the sender cannot be told");
 	json_decref(verdict);
 	while (!weft_mail_idle(&r->mail) && !r->failed && weft_clock_now(NULL) < deadline)
 		turn(r);
 	return rc;
+}
+
+/* Compares digests, gives the file its name, and tells the sender. */
+static int finish(struct receiver *r)
+{
+	char ours[2 * CP_HASH_BYTES + 1];
+
+	await_work(r, CP_HASHING);
+	if (r->failed || r->error[0])
+		return fail_dead(r);
+	cp_hex(r->work.digest, ours);
+	if (strcmp(ours, r->theirs)) {
+		(void)fail(
+			r, "the bytes that arrived have another digest than those that were sent");
+		return tell_verdict(r, -1, NULL);
+	}
+	cp_work_keep(&r->work);
+	await_work(r, CP_KEEPING);
+	cp_work_end(&r->work, r->failed || r->error[0]);
+	return tell_verdict(r, r->work.error[0] ? fail(r, r->work.error) : 0, ours);
 }
 
 /* ---- telling ---- */
@@ -278,8 +339,7 @@ static int receive_one(struct receiver *r, int root, struct weft_meeting *meetin
 	r->met = !rc;
 	if (!rc) {
 		rc = transfer(r);
-		if (!rc)
-			rc = finish(r);
+		rc = rc ? tell_verdict(r, rc, NULL) : finish(r);
 		cp_work_end(&r->work, true);
 	}
 	report(r, rc);
@@ -322,6 +382,13 @@ int cp_serve(struct weft_live *live, const struct cp_options *options, uint16_t 
 	int root = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = EXIT_OK;
 	char error[CP_TEXT_BYTES] = "";
 
+	/* Beyond the limit of file sizes (RLIMIT_FSIZE) there is EFBIG, too. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (root >= 0 && cp_file_probe(root, error, sizeof(error))) {
+		fprintf(stderr, "weft cp: %s: %s\n", folder, error);
+		close(root);
+		return EXIT_FAILED;
+	}
 	if (root < 0 || weft_live_listen(live, tcp_port, error, sizeof(error))) {
 		fprintf(stderr, "weft cp: %s: %s\n", folder, root < 0 ? strerror(errno) : error);
 		return EXIT_FAILED;

@@ -32,9 +32,12 @@ struct sender {
 	struct progress progress;
 	struct term term;
 	uint64_t posted, done; /* bytes */
+	uint64_t heard_ns;     /* the receiver's last word */
 	uint32_t rkey;
-	bool gone;  /* the receiver's program has ended */
-	int failed; /* enum weft_status of the first thing that did */
+	bool may_write; /* the receiver's file has its space, and rkey leads there */
+	bool digested;  /* all of the file is there, and its digest told */
+	bool gone;      /* the receiver's program has ended */
+	int failed;     /* enum weft_status of the first thing that did */
 	json_t *verdict;
 	const char *host, *path;
 };
@@ -83,6 +86,27 @@ static void post_chunks(struct sender *s)
 	}
 }
 
+static void take_mail(struct sender *s, json_t *message)
+{
+	const json_t *rkey = json_object_get(message, "rkey");
+	json_int_t value = json_integer_value(rkey);
+
+	s->heard_ns = weft_pump_now(weft_live_pump(s->live));
+	if (json_is_integer(rkey) && !s->may_write && value >= !!s->file.bytes &&
+		value <= UINT32_MAX) {
+		s->may_write = true;
+		s->rkey = (uint32_t)value;
+	} else if (!json_object_get(message, "wait") && !s->verdict) {
+		s->verdict = json_incref(message);
+	}
+	json_decref(message);
+}
+
+static bool is_silent(const struct sender *s)
+{
+	return weft_clock_now(NULL) > s->heard_ns + s->options->silence_ns;
+}
+
 static void turn(struct sender *s)
 {
 	struct weft_pump *pump = weft_live_pump(s->live);
@@ -97,10 +121,8 @@ static void turn(struct sender *s)
 		if (done[i].status != WEFT_OK && !s->failed)
 			s->failed = done[i].status;
 		if (weft_mail_take(&s->mail, &done[i], &message)) {
-			if (message && !s->verdict)
-				s->verdict = message;
-			else
-				json_decref(message);
+			if (message)
+				take_mail(s, message);
 		} else if (done[i].status == WEFT_OK) {
 			s->done += done[i].id;
 		}
@@ -116,25 +138,31 @@ static void turn(struct sender *s)
 
 static int transfer(struct sender *s)
 {
+	s->heard_ns = weft_clock_now(NULL);
+	while (!s->may_write && !s->failed && !s->gone && !s->verdict && !is_silent(s))
+		turn(s);
+	if (!s->may_write && !s->verdict)
+		return complain_dead(s);
 	while (s->done < s->file.bytes && !s->failed && !s->gone && !s->verdict) {
 		post_chunks(s);
 		turn(s);
 	}
 	if (s->failed || s->gone)
 		return complain_dead(s);
-	if (s->done < s->file.bytes)
+	if (s->verdict)
 		return EXIT_OK; /* the receiver has spoken before its time: see judge() */
 	cp_work_end(&s->work, false);
 	char hex[2 * CP_HASH_BYTES + 1];
-	uint64_t deadline = weft_clock_now(NULL) + s->options->silence_ns;
 
 	cp_hex(s->work.digest, hex);
+	s->digested = true;
 	json_t *last = json_pack("{s:s}", "sha256", hex);
 
 	if (weft_mail_send(&s->mail, last))
 		s->failed = WEFT_FLUSHED;
 	json_decref(last);
-	while (!s->verdict && !s->failed && !s->gone && weft_clock_now(NULL) < deadline)
+	s->heard_ns = weft_clock_now(NULL);
+	while (!s->verdict && !s->failed && !s->gone && !is_silent(s))
 		turn(s);
 	return s->verdict ? EXIT_OK : complain_dead(s);
 }
@@ -148,12 +176,9 @@ static int judge(struct sender *s)
 
 	if (error) {
 		snprintf(text, sizeof(text), "the receiver says: %s", error);
-		for (char *c = text; *c; c++)
-			if (*c < ' ' || *c > '~') /* what a stranger wrote goes to a terminal */
-				*c = '?';
-		return complain(s, text);
+		return complain(s, weft_text_clean(text));
 	}
-	if (s->done < s->file.bytes)
+	if (!s->digested)
 		return complain(s, "the receiver had an answer before it had the file");
 	cp_hex(s->work.digest, hex);
 	if (!theirs || strcmp(theirs, hex))
@@ -210,15 +235,8 @@ static int connect_to(struct sender *s, uint16_t tcp_port, const char *name)
 		&s->session, error, sizeof(error));
 
 	json_decref(app);
-	json_int_t rkey = json_integer_value(json_object_get(s->session.app, "rkey"));
-
 	if (!rc)
 		rc = weft_mail_start(&s->mail, &s->session, error, sizeof(error));
-	if (!rc && (rkey < 0 || rkey > UINT32_MAX || (s->file.bytes && !rkey))) {
-		snprintf(error, sizeof(error), "peer's offer: app.rkey: missing, or no key");
-		rc = -1;
-	}
-	s->rkey = (uint32_t)rkey;
 	return rc ? complain(s, error) : EXIT_OK;
 }
 

@@ -7,20 +7,27 @@
  * pages made ready ahead of the arriving bytes (a first touch of a page costs more than its copy)
  * and hashes behind the last chunk that is complete in order.
  *
+ * What a disk may take long for is done here, too: to reserve the file's space before the first
+ * byte, and after the last one to wait until all is written (fsync() tells of a write-back that
+ * failed, and nothing else does), the name included.  Meanwhile the pump runs and the sender is
+ * told to wait.
+ *
  * Its priority is right below the pump's.  As an ordinary thread it would, on a busy machine,
  * become the speed of the copy, since nothing is sent that it has not passed.
  */
 #include "cp.h"
 #include "live_args.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PIECE_BYTES UINT64_C(262144)     /* between two looks at what the other thread did */
-#define AHEAD_BYTES (UINT64_C(32) << 20) /* pages made ready beyond what has arrived */
+#define PIECE_BYTES UINT64_C(262144)       /* between two looks at what the other thread did */
+#define AHEAD_BYTES (UINT64_C(32) << 20)   /* pages made ready beyond what has arrived */
+#define RESERVE_BYTES (UINT64_C(64) << 20) /* at a time: some 20 ms in a tmpfs */
 #define NAP_US 500
 
 static void hash_piece(struct cp_work *work, uint64_t from, uint64_t to)
@@ -43,12 +50,33 @@ static bool prepare(struct cp_work *work, uint64_t ready)
 	return true;
 }
 
-static void *run(void *arg)
+static void enter(struct cp_work *work, enum cp_phase phase)
 {
-	struct cp_work *work = arg;
+	atomic_store_explicit(&work->phase, (int)phase, memory_order_release);
+}
+
+static bool reserve(struct cp_work *work)
+{
+	while (work->reserved < work->file->bytes && !atomic_load(&work->stop)) {
+		uint64_t to = WEFT_MIN(work->file->bytes, work->reserved + RESERVE_BYTES);
+		int why = cp_file_reserve(work->file, work->reserved, to);
+
+		if (why) {
+			snprintf(work->error, sizeof(work->error), "%s%s", strerror(why),
+				why == EOPNOTSUPP ? ": this file system cannot reserve space "
+						    "(fallocate), and could fill up under a file"
+						  : "");
+			return false;
+		}
+		work->reserved = to;
+	}
+	return true;
+}
+
+static void hash(struct cp_work *work)
+{
 	uint64_t hashed = 0;
 
-	live_hurry_second();
 	while (hashed < work->file->bytes && !atomic_load(&work->stop)) {
 		uint64_t ready = work->receiving
 					 ? atomic_load_explicit(&work->ready, memory_order_acquire)
@@ -67,10 +95,43 @@ static void *run(void *arg)
 		hash_piece(work, hashed, to);
 		hashed = to;
 	}
+}
+
+static void keep(struct cp_work *work)
+{
+	while (!atomic_load(&work->keep) && !atomic_load(&work->stop))
+		usleep(NAP_US);
+	if (atomic_load(&work->stop))
+		return;
+	enter(work, CP_KEEPING);
+	int why = cp_file_sync(work->file);
+
+	if (why)
+		snprintf(work->error, sizeof(work->error), "cannot be written to disk: %s",
+			strerror(why));
+	else
+		(void)cp_file_keep(work->file, work->error, sizeof(work->error));
+}
+
+static void *run(void *arg)
+{
+	struct cp_work *work = arg;
+	bool on_disk = work->receiving && work->file->fd >= 0;
+
+	live_hurry_second();
+	if (!on_disk || reserve(work)) {
+		enter(work, CP_HASHING);
+		hash(work);
+		WEFT_ASSERT(EVP_DigestFinal_ex(work->hash, work->digest, NULL) == 1);
+		enter(work, CP_HASHED);
+		if (on_disk)
+			keep(work);
+	}
+	enter(work, CP_FINISHED);
 	return NULL;
 }
 
-int cp_work_start(struct cp_work *work, const struct cp_file *file, bool receiving)
+int cp_work_start(struct cp_work *work, struct cp_file *file, bool receiving)
 {
 	memset(work, 0, sizeof(*work));
 	work->file = file;
@@ -85,6 +146,11 @@ int cp_work_start(struct cp_work *work, const struct cp_file *file, bool receivi
 	return 0;
 }
 
+void cp_work_keep(struct cp_work *work)
+{
+	atomic_store(&work->keep, true);
+}
+
 void cp_work_end(struct cp_work *work, bool abandon)
 {
 	if (!work->running)
@@ -92,7 +158,6 @@ void cp_work_end(struct cp_work *work, bool abandon)
 	if (abandon)
 		atomic_store(&work->stop, true);
 	pthread_join(work->thread, NULL);
-	WEFT_ASSERT(EVP_DigestFinal_ex(work->hash, work->digest, NULL) == 1);
 	EVP_MD_CTX_free(work->hash);
 	work->running = false;
 }

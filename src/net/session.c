@@ -343,6 +343,8 @@ static uint32_t find_addrs(
 		.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_V4MAPPED | AI_ALL
 	};
 	struct addrinfo *list;
+	size_t bytes = strlen(host);
+	char bare[NI_MAXHOST];
 	uint32_t n = 0;
 
 	if (live->topo) {
@@ -351,6 +353,11 @@ static uint32_t find_addrs(
 		for (; node < live->shape->hosts && n < live->shape->planes; n++)
 			weft_topo_host_addr(live->topo, node, n, addrs[n]);
 		return n;
+	}
+	/* "[fd00::2]", as where a port or a path follows (RFC 3986). */
+	if (*host == '[' && host[bytes - 1] == ']' && bytes - 2 < sizeof(bare)) {
+		snprintf(bare, sizeof(bare), "%.*s", (int)bytes - 2, host + 1);
+		host = bare;
 	}
 	if (getaddrinfo(host, NULL, &hints, &list))
 		return 0;

@@ -106,6 +106,32 @@ escape() {
 	[ ! -e "$dir/escaped" ] || fault "escaped"
 }
 
+# A name as long as there are, over one that is there already; a colon in a path; an IPv6 address.
+names() {
+	local long
+	long=$(printf '%0255d' 0)
+	for _ in 1 2; do
+		serve 20006
+		send 20006 "$long" || fault "a long name: $(cat "$dir/in.20006")"
+		wait
+	done
+	cmp -s "$dir/in/$file" "$dir/out/$long" || fault "a long name: the file differs"
+	serve 20006
+	send 20006 a:b || fault "a colon: $(cat "$dir/in.20006")"
+	wait
+	cmp -s "$dir/in/$file" "$dir/out/a:b" || fault "a colon: the file differs"
+	"$weft" lab run h0 -- env -u WEFT_FABRIC -u WEFT_HOST -u WEFT_SWITCH -u WEFT_VIA sh -c '
+		"$0" cp --planes ::1 -q --serve "$2" --once &
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			sleep 0.3
+			"$0" cp --planes ::1 -q /proc/version "[::1]:by:address" 2>"$1" && break
+		done
+		wait' "$weft" "$dir/in.address" "$dir/out"
+	cmp -s - "$dir/out/by:address" </proc/version ||
+		fault "an address in brackets: $(cat "$dir/in.address")"
+	rm -f "$dir/out/$long" "$dir/out/a:b" "$dir/out/by:address"
+}
+
 # A file that shrinks while it is copied: a message, and nothing kept.
 shrink() {
 	cp --sparse=always "$dir/in/large" "$dir/in/shrinks"
@@ -133,6 +159,7 @@ measure() {
 }
 
 "$weft" lab up "$fabric" --fabric "$kind" --rate 100Mb/s >/dev/null || exit 77
+echo small >"$dir/in/small"
 head -c 50000003 /dev/urandom >"$dir/in/big"
 truncate -s 400M "$dir/in/large" # seconds: what breaks meanwhile may be late on a busy machine
 copy "nothing broken"
@@ -151,6 +178,7 @@ break_while_copying "link-down p0.t0-0:t1-1" "loss p1.t0-0:t1-0 --percent 20" \
 lose_the_receiver
 two_at_once
 escape
+file=small names
 shrink
 measure
 exit $faults

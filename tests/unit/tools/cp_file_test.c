@@ -3,8 +3,12 @@
 
 #include "check.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static char error[CP_TEXT_BYTES];
@@ -130,6 +134,103 @@ TEST(cp_file_create__more_than_the_disk_has_is_refused_at_once)
 	CHECK(strlen(error) > 0);
 	CHECK_EQ(entries(root), 4);
 	close(root);
+}
+
+TEST(cp_file_create__takes_names_as_long_as_the_system_does)
+{
+	int root = folder();
+	struct cp_file file;
+	char name[300];
+
+	for (unsigned turn = 0; turn < 2; turn++) /* the second time it is there already */
+		for (unsigned length = 230; length <= 256; length++) {
+			memset(name, 'n', length);
+			name[length] = 0;
+			int rc = cp_file_create(&file, root, name, 1, 0600, error, sizeof(error));
+
+			CHECK_EQ(rc, length > 255 ? -1 : 0);
+			if (rc) {
+				CHECK_STR(error, "File name too long");
+				continue;
+			}
+			CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+			cp_file_close(&file);
+			CHECK(is_there(root, name));
+			if (turn)
+				CHECK_EQ(unlinkat(root, name, 0), 0);
+		}
+	CHECK_EQ(entries(root), 4);
+	close(root);
+}
+
+TEST(cp_file_room__keeps_what_others_need)
+{
+	struct cp_limits limits = {
+		.max_bytes = 1000, .keep_free_bytes = 0, .has_keep_free = true
+	};
+	int root = folder();
+	struct statvfs fs;
+
+	CHECK_EQ(cp_file_room(root, &limits, 1000, error, sizeof(error)), 0);
+	CHECK_EQ(cp_file_room(root, &limits, 1001, error, sizeof(error)), -1);
+	CHECK_STR(error, "1001 B is more than one file may have here (1000 B)");
+	REQUIRE(!fstatvfs(root, &fs));
+	uint64_t all = (uint64_t)fs.f_bavail * fs.f_frsize;
+
+	limits.max_bytes = 0;
+	CHECK_EQ(cp_file_room(root, &limits, all / 4, error, sizeof(error)), 0);
+	CHECK_EQ(cp_file_room(root, &limits, 2 * all, error, sizeof(error)), -1);
+	limits.keep_free_bytes = all - all / 8;
+	CHECK_EQ(cp_file_room(root, &limits, all / 4, error, sizeof(error)), -1);
+	CHECK(strstr(error, "No space left on device: "));
+	CHECK_EQ(cp_file_room(root, &limits, 0, error, sizeof(error)), 0);
+	limits.has_keep_free = false; /* a share stays free nevertheless */
+	CHECK_EQ(cp_file_room(root, &limits, all, error, sizeof(error)), -1);
+	close(root);
+}
+
+/* ramfs is one of those that do not know fallocate(). */
+TEST(cp_file_reserve__says_where_the_file_system_cannot)
+{
+	struct cp_file file;
+	char path[100];
+
+	close(folder());
+	snprintf(path, sizeof(path), "%s/ramfs", outside);
+	REQUIRE(!mkdir(path, 0700));
+	if (unshare(getuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) ||
+		mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("none", path, "ramfs", 0, NULL))
+		SKIP("no mounts here");
+	int root = open(path, O_RDONLY | O_DIRECTORY);
+
+	REQUIRE(!cp_file_create(&file, root, "x", 100000, 0600, error, sizeof(error)));
+	CHECK_EQ(cp_file_reserve(&file, 0, 100000), EOPNOTSUPP);
+	cp_file_close(&file);
+	close(root);
+	umount(path);
+	rmdir(path);
+}
+
+TEST(cp_file_open__reads_what_has_neither_size_nor_pages)
+{
+	struct cp_file file;
+	char line[64] = "";
+
+	REQUIRE(!cp_file_open(&file, "/proc/self/status", error, sizeof(error)));
+	CHECK(file.bytes > 100);
+	REQUIRE(file.data);
+	CHECK(!memcmp(file.data, "Name:", 5));
+	cp_file_close(&file);
+	/* sysfs says 4096 bytes and has a few; it cannot be mapped. */
+	FILE *mtu = fopen("/sys/class/net/lo/mtu", "r");
+
+	REQUIRE(mtu && fgets(line, sizeof(line), mtu));
+	fclose(mtu);
+	REQUIRE(!cp_file_open(&file, "/sys/class/net/lo/mtu", error, sizeof(error)));
+	CHECK_EQ(file.bytes, strlen(line));
+	CHECK(!memcmp(file.data, line, strlen(line)));
+	cp_file_close(&file);
 }
 
 TEST(cp_file_open__takes_regular_files_only)

@@ -4,6 +4,26 @@
 #define SILENCE_NS UINT64_C(5000000000)
 #include "cp_pair.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
+
+/* The system's own calls, but late, or after a disk has failed. */
+static unsigned late_ms;
+static int disk_error;
+
+int fallocate(int fd, int mode, off_t from, off_t bytes)
+{
+	usleep(late_ms * 1000);
+	return (int)syscall(SYS_fallocate, fd, mode, from, bytes);
+}
+
+int fsync(int fd)
+{
+	usleep(late_ms * 1000);
+	errno = disk_error;
+	return disk_error ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
 TEST(cp_send__copies_files_of_any_size)
 {
 	static const char *const names[] = { "empty", "small", "big" };
@@ -26,6 +46,35 @@ TEST(cp_send__copies_files_of_any_size)
 		json_decref(sent);
 	}
 	CHECK_EQ(files_out(), 3);
+}
+
+/* Longer than a line of the set-up may take, and than the sender bears silence. */
+TEST(cp_send__waits_as_long_as_the_receivers_disk_works)
+{
+	enter();
+	late_ms = 3000;
+	pid_t server = serve();
+
+	late_ms = 0;
+	options.silence_ns = UINT64_C(2000000000);
+	CHECK_EQ(send_file(at("in/small"), "late"), EXIT_OK);
+	options.silence_ns = SILENCE_NS;
+	CHECK_EQ(status_of(server), EXIT_OK);
+	CHECK(same("in/small", "out/late"));
+	remove(at("out/late"));
+}
+
+TEST(cp_send__fails_when_the_receivers_disk_does)
+{
+	enter();
+	disk_error = EIO;
+	pid_t server = serve();
+	unsigned before = files_out();
+
+	disk_error = 0;
+	CHECK_EQ(send_file(at("in/small"), "lost"), EXIT_FAILED);
+	CHECK_EQ(status_of(server), EXIT_FAILED);
+	CHECK_EQ(files_out(), before);
 }
 
 TEST(cp_send__tells_what_the_receiver_refuses)

@@ -3,7 +3,9 @@
 
 #include "check.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* SHA-256 of nothing and of a million times "a" (FIPS 180-4 examples). */
@@ -64,6 +66,44 @@ TEST(cp_work_start__follows_what_arrives_and_never_passes_it)
 	cp_work_end(&work, false);
 	expect(&work, of_million);
 	munmap(file.data, file.bytes);
+}
+
+TEST(cp_work_start__reserves_before_anything_is_written)
+{
+	static struct cp_work work;
+	FILE *temporary = tmpfile();
+	struct stat st;
+
+	REQUIRE(temporary);
+	struct cp_file file = { .bytes = 1000000, .fd = fileno(temporary), .dir = -1 };
+
+	REQUIRE(!ftruncate(file.fd, 1000000));
+	file.data = mmap(NULL, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+	REQUIRE(file.data != MAP_FAILED);
+	REQUIRE(!cp_work_start(&work, &file, true));
+	while (atomic_load(&work.phase) == CP_RESERVING)
+		usleep(200);
+	REQUIRE(!fstat(file.fd, &st));
+	CHECK(st.st_blocks * 512 >= 1000000);
+	CHECK_EQ(atomic_load(&work.phase), CP_HASHING);
+	memset(file.data, 'a', file.bytes);
+	atomic_store(&work.ready, file.bytes);
+	while (atomic_load(&work.phase) == CP_HASHING)
+		usleep(200);
+	CHECK_EQ(atomic_load(&work.phase), CP_HASHED);
+	cp_work_end(&work, true); /* who did not ask to keep it does not */
+	CHECK_EQ(atomic_load(&work.phase), CP_FINISHED);
+	CHECK_STR(work.error, "");
+	expect(&work, of_million);
+	munmap(file.data, file.bytes);
+	/* What cannot be reserved: nothing is hashed, and why is told. */
+	file.fd = open("/dev/null", O_RDWR);
+	REQUIRE(!cp_work_start(&work, &file, true));
+	cp_work_end(&work, false);
+	CHECK_STR(work.error, "No such device");
+	CHECK_EQ(atomic_load(&work.hashed), 0);
+	close(file.fd);
+	fclose(temporary);
 }
 
 TEST(cp_work_end__can_give_up)
