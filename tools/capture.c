@@ -2,42 +2,38 @@
 /*
  * capture - the two ways a packet reaches a person: a capture file, or hex pasted from somewhere.
  *
- * libpcap reads both capture formats, so that no parser of ours has to; the first byte tells them
- * from text, and the input is never rewound, so a pipe from tcpdump works as it runs.  Text is
- * forgiving because it comes from mails and terminals: blanks anywhere, "# comments", the offsets
- * of `tcpdump -x` and `xxd` in front, their ASCII column behind, lines of a vector file that are
- * not bytes ("=", "!").  An empty line ends a packet.  Where a packet begins (Ethernet, IP or BTH)
- * is guessed from its bytes for text, and known for captures.
+ * The first bytes tell them apart, and the input is never rewound, so a pipe from tcpdump works as
+ * it runs.  Where a packet begins (Ethernet, IP or BTH) is guessed from its bytes for text, and
+ * known for captures.
  */
 #include "capture.h"
+#include "hex_text.h"
+#include "pcap_file.h"
 
 #include <weft/base.h>
 
-#include <ctype.h>
 #include <errno.h>
-#include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	TEXT_FRAME_MAX = 65536,
+	FAMILY_BYTES = 4, /* the link layer of loopback interfaces (BSD, macOS) */
 	ETHERNET_BYTES = 14,
 	SLL_BYTES = 16,
 	SLL2_BYTES = 20,
+	TAG_BYTES = 4,
 	TYPE_IPV4 = 0x0800,
 	TYPE_IPV6 = 0x86dd,
-	TYPE_VLAN = 0x8100,
-	TYPE_QINQ = 0x88a8,
 };
 
 struct capture {
 	const char *name;
-	FILE *file;   /* text only: libpcap owns the other */
-	pcap_t *pcap; /* NULL: text */
-	int link;
-	unsigned line;
-	uint8_t bytes[TEXT_FRAME_MAX];
+	FILE *file;
+	struct pcap_file *pcap; /* one of the two */
+	struct hex_text *text;
+	uint64_t n_unknown; /* frames of a link type that is not known */
+	unsigned unknown;
 };
 
 static unsigned get_type(const uint8_t *p)
@@ -45,49 +41,67 @@ static unsigned get_type(const uint8_t *p)
 	return (unsigned)p[0] << 8 | p[1];
 }
 
-/* Whether a link layer of `at` bytes, its type in front of its end, is followed by IP. */
+/* IEEE 802.1Q and 802.1ad, and what stood for the latter before it was there. */
+static bool is_tag(unsigned type)
+{
+	return type == 0x8100 || type == 0x88a8 || type == 0x9100 || type == 0x9200;
+}
+
+/*
+ * Whether a link layer of `at` bytes, its type in front of its end, is followed by IP, behind any
+ * number of tags.  A capture that ends before one could tell is not said to be something else.
+ */
 static bool find_ip(struct capture_frame *frame, size_t type_at, size_t at)
 {
-	if (frame->n < at)
-		return false;
-	unsigned type = get_type(frame->bytes + type_at);
+	unsigned type = frame->n >= at ? get_type(frame->bytes + type_at) : 0;
 
-	while ((type == TYPE_VLAN || type == TYPE_QINQ) && frame->n >= at + 4) {
+	while (is_tag(type) && frame->n >= at + TAG_BYTES) {
 		type = get_type(frame->bytes + at + 2);
-		at += 4;
+		at += TAG_BYTES;
 	}
 	frame->ip_at = at;
+	if (frame->n < at || is_tag(type))
+		return frame->wire_bytes > frame->n;
 	return type == TYPE_IPV4 || type == TYPE_IPV6;
 }
 
-static void find_start(int link, struct capture_frame *frame)
+static void find_start(unsigned link, struct capture_frame *frame)
 {
 	frame->is_datagram = false;
 	frame->ip_at = 0;
 	switch (link) {
-	case DLT_EN10MB:
+	case PCAP_LINK_ETHERNET:
 		frame->is_ip = find_ip(frame, 12, ETHERNET_BYTES);
 		break;
-	case DLT_LINUX_SLL:
+	case PCAP_LINK_SLL:
 		frame->is_ip = find_ip(frame, 14, SLL_BYTES);
 		break;
-	case DLT_LINUX_SLL2:
+	case PCAP_LINK_SLL2:
 		frame->is_ip = find_ip(frame, 0, SLL2_BYTES);
+		break;
+	case PCAP_LINK_NULL:
+	case PCAP_LINK_LOOP: /* every system has its own number for IPv6; the bytes tell as well */
+		frame->ip_at = FAMILY_BYTES;
+		frame->is_ip = true;
 		break;
 	default: /* raw IP */
 		frame->is_ip = true;
 	}
 }
 
-static bool is_known_link(int link)
+static bool is_known_link(unsigned link)
 {
 	switch (link) {
-	case DLT_EN10MB:
-	case DLT_LINUX_SLL:
-	case DLT_LINUX_SLL2:
-	case DLT_RAW:
-	case DLT_IPV4:
-	case DLT_IPV6:
+	case PCAP_LINK_NULL:
+	case PCAP_LINK_ETHERNET:
+	case PCAP_LINK_RAW_BSD:
+	case PCAP_LINK_RAW_OPENBSD:
+	case PCAP_LINK_RAW:
+	case PCAP_LINK_LOOP:
+	case PCAP_LINK_SLL:
+	case PCAP_LINK_IPV4:
+	case PCAP_LINK_IPV6:
+	case PCAP_LINK_SLL2:
 		return true;
 	default:
 		return false;
@@ -96,75 +110,21 @@ static bool is_known_link(int link)
 
 static int next_of_pcap(struct capture *c, struct capture_frame *frame, char *error)
 {
-	struct pcap_pkthdr *header;
-	const uint8_t *bytes;
-	int result = pcap_next_ex(c->pcap, &header, &bytes);
+	struct pcap_frame raw;
+	int result = pcap_file_next(c->pcap, &raw, error, CAPTURE_ERROR_BYTES);
 
-	if (result == PCAP_ERROR_BREAK)
-		return 0;
-	if (result != 1) {
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", c->name, pcap_geterr(c->pcap));
-		return -1;
+	if (result <= 0)
+		return result;
+	*frame = (struct capture_frame){
+		.bytes = raw.bytes, .n = raw.n, .wire_bytes = raw.wire_bytes, .time_ns = raw.time_ns
+	};
+	if (is_known_link(raw.link)) {
+		find_start(raw.link, frame);
+	} else {
+		c->unknown = raw.link;
+		c->n_unknown++;
 	}
-	frame->bytes = bytes;
-	frame->n = header->caplen;
-	frame->wire_bytes = header->len;
-	/* tv_usec holds nanoseconds: asked for at open. */
-	frame->time_ns = (uint64_t)header->ts.tv_sec * 1000000000u + (uint64_t)header->ts.tv_usec;
-	find_start(c->link, frame);
 	return 1;
-}
-
-/* ---- hex text ---- */
-
-/* "0x0010:" or "00000010:" in front of a line; returns what follows. */
-static char *skip_offset(char *line)
-{
-	char *at = line + strspn(line, " \t");
-
-	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
-		at += 2;
-	size_t digits = strspn(at, "0123456789abcdefABCDEF");
-
-	return digits && at[digits] == ':' ? at + digits + 1 : line;
-}
-
-/*
- * Cuts the line where bytes end: at a comment, and at the ASCII column, which stands behind at
- * least two blanks (xxd, tcpdump -X).
- */
-static void cut_line(char *line, bool had_offset)
-{
-	line[strcspn(line, "#\r\n")] = 0;
-	line += strspn(line, " \t");
-	char *gap = had_offset ? strstr(line, "  ") : NULL;
-
-	if (gap)
-		*gap = 0;
-}
-
-/* Appends the line's bytes at *n; false: a character that is no hex digit, at *bad. */
-static bool read_hex(struct capture *c, char *line, size_t *n, char **bad)
-{
-	static const char digits[] = "0123456789abcdef";
-	int high = -1;
-
-	for (char *at = line; *at; at++) {
-		if (isspace((unsigned char)*at))
-			continue;
-		const char *digit = strchr(digits, tolower((unsigned char)*at));
-
-		*bad = at;
-		if (!digit || *n == TEXT_FRAME_MAX)
-			return false;
-		if (high < 0) {
-			high = (int)(digit - digits);
-			continue;
-		}
-		c->bytes[(*n)++] = (uint8_t)(high << 4 | (int)(digit - digits));
-		high = -1;
-	}
-	return high < 0; /* a lone digit is no byte */
 }
 
 /* Text does not say where a packet begins. */
@@ -177,9 +137,9 @@ static void guess_start(struct capture_frame *frame)
 		unsigned type = get_type(p + 12), version = p[ETHERNET_BYTES] >> 4;
 
 		ethernet = (type == TYPE_IPV6 && version == 6) ||
-			   (type == TYPE_IPV4 && version == 4) || type == TYPE_VLAN;
+			   (type == TYPE_IPV4 && version == 4) || is_tag(type);
 	}
-	find_start(ethernet ? DLT_EN10MB : DLT_RAW, frame);
+	find_start(ethernet ? PCAP_LINK_ETHERNET : PCAP_LINK_RAW, frame);
 	if (ethernet)
 		return;
 	frame->is_datagram = p[0] >> 4 != 4 && p[0] >> 4 != 6;
@@ -188,90 +148,53 @@ static void guess_start(struct capture_frame *frame)
 
 static int next_of_text(struct capture *c, struct capture_frame *frame, char *error)
 {
-	char *line = NULL, *bad = NULL;
-	size_t room = 0, n = 0;
-	bool ok = true;
+	*frame = (struct capture_frame){ .is_asked = true };
+	int result = hex_text_next(c->text, &frame->bytes, &frame->n, error, CAPTURE_ERROR_BYTES);
 
-	while (ok && getline(&line, &room, c->file) >= 0) {
-		c->line++;
-		if (line[strspn(line, " \t\r\n")] == 0) {
-			if (n)
-				break;
-			continue;
-		}
-		if (line[0] == '=' || line[0] == '!')
-			continue;
-		char *bytes = skip_offset(line);
-
-		cut_line(bytes, bytes != line);
-		ok = read_hex(c, bytes, &n, &bad);
-		if (!ok)
-			snprintf(error, CAPTURE_ERROR_BYTES,
-				"%s:%u: column %zu: '%c' where two hex digits should be", c->name,
-				c->line, (size_t)(bad - line) + 1, *bad);
-	}
-	free(line);
-	if (!ok)
-		return -1;
-	*frame = (struct capture_frame){ .bytes = c->bytes, .n = n, .wire_bytes = n };
-	if (n)
+	frame->wire_bytes = frame->n;
+	if (result > 0)
 		guess_start(frame);
-	return n > 0;
-}
-
-/* ---- both ---- */
-
-/* Captures start with a byte that no text starts with; pcapng's with a line feed and a return. */
-static bool looks_like_pcap(FILE *file)
-{
-	int first = getc(file), second = '\r';
-
-	if (first == '\n') {
-		second = getc(file);
-		if (second != EOF)
-			ungetc(second, file);
-	}
-	if (first != EOF)
-		ungetc(first, file);
-	return first == 0xa1 || first == 0xd4 || first == 0x4d || (first == '\n' && second == '\r');
+	return result;
 }
 
 static bool open_pcap(struct capture *c, char *error)
 {
-	char why[PCAP_ERRBUF_SIZE];
-
-	c->pcap =
-		pcap_fopen_offline_with_tstamp_precision(c->file, PCAP_TSTAMP_PRECISION_NANO, why);
-	if (!c->pcap) {
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", c->name, why);
+	c->pcap = pcap_file_open(c->file, c->name, error, CAPTURE_ERROR_BYTES);
+	if (!c->pcap)
 		return false;
-	}
-	c->file = NULL;
-	c->link = pcap_datalink(c->pcap);
-	if (is_known_link(c->link))
-		return true;
-	const char *link = pcap_datalink_val_to_name(c->link);
+	int link = pcap_file_link(c->pcap);
 
-	snprintf(error, CAPTURE_ERROR_BYTES,
-		"%s: link type %d (%s); known are Ethernet, raw IP, Linux SLL and SLL2", c->name,
-		c->link, link ? link : "?");
+	if (link < 0 || is_known_link((unsigned)link))
+		return true;
+	snprintf(error, CAPTURE_ERROR_BYTES, "%s: link type %d; known are " CAPTURE_LINKS, c->name,
+		link);
 	return false;
 }
 
-struct capture *capture_open(const char *path, char error[CAPTURE_ERROR_BYTES])
+struct capture *capture_open_file(FILE *file, const char *name, char error[CAPTURE_ERROR_BYTES])
 {
 	struct capture *c = calloc(1, sizeof(*c));
 
 	WEFT_ASSERT(c);
-	bool is_stdin = !strcmp(path, "-");
+	c->name = name;
+	c->file = file;
+	if (!pcap_file_begins(file))
+		c->text = hex_text_open(file, name);
+	else if (!open_pcap(c, error)) {
+		capture_close(c);
+		return NULL;
+	}
+	return c;
+}
 
-	c->name = is_stdin ? "standard input" : path;
-	c->file = is_stdin ? stdin : fopen(path, "rb");
-	if (!c->file)
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", c->name, strerror(errno));
-	else if (!looks_like_pcap(c->file) || open_pcap(c, error))
-		return c;
-	capture_close(c);
+struct capture *capture_open(const char *path, char error[CAPTURE_ERROR_BYTES])
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *file = is_stdin ? stdin : fopen(path, "rb");
+
+	if (file)
+		return capture_open_file(file, is_stdin ? "standard input" : path, error);
+	snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", path, strerror(errno));
 	return NULL;
 }
 
@@ -279,9 +202,9 @@ void capture_close(struct capture *c)
 {
 	if (!c)
 		return;
-	if (c->pcap)
-		pcap_close(c->pcap); /* closes the file too */
-	else if (c->file && c->file != stdin)
+	pcap_file_close(c->pcap);
+	hex_text_close(c->text);
+	if (c->file != stdin)
 		fclose(c->file);
 	free(c);
 }
@@ -289,6 +212,12 @@ void capture_close(struct capture *c)
 bool capture_is_text(const struct capture *c)
 {
 	return !c->pcap;
+}
+
+uint64_t capture_unknown(const struct capture *c, unsigned *link)
+{
+	*link = c->unknown;
+	return c->n_unknown;
 }
 
 int capture_next(struct capture *c, struct capture_frame *frame, char error[CAPTURE_ERROR_BYTES])

@@ -77,42 +77,72 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 	}
 }
 
+struct tally {
+	uint64_t frames, others, cut, bad;
+};
+
+static void tell(const struct arguments *a, const struct capture_frame *frame,
+	const struct dissection *d, uint64_t number, struct term *term)
+{
+	if (a->human) {
+		dissect_human(term, frame, d, number, a->fields);
+		return;
+	}
+	json_t *object = dissect_json(frame, d, number);
+
+	json_dumpf(object, stdout, JSON_COMPACT);
+	json_decref(object);
+	putchar('\n');
+}
+
+/* What was not shown, and why.  Returns the failures in it. */
+static uint64_t tell_rest(const struct capture *capture, const struct tally *t)
+{
+	unsigned link;
+	uint64_t unknown = capture_unknown(capture, &link);
+
+	if (t->others)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " frames were not MRC (--all shows them)\n",
+			t->others, t->frames);
+	if (t->cut)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " frames were captured too short to tell whether "
+			"they are MRC's\n",
+			t->cut, t->frames);
+	if (unknown)
+		fprintf(stderr,
+			"%" PRIu64 " of them have a link layer that is not known (type %u, for "
+			"one); known are " CAPTURE_LINKS "\n",
+			unknown, link);
+	return unknown && unknown == t->frames;
+}
+
 /* Returns the frames that are dropped or cannot be read. */
 static uint64_t tell_all(struct capture *capture, const struct arguments *a, struct term *term)
 {
 	char error[CAPTURE_ERROR_BYTES];
 	struct capture_frame frame;
-	uint64_t number = 0, others = 0, bad = 0;
+	struct tally t = { 0 };
 	bool show_all = a->all || capture_is_text(capture);
 	int more;
 
 	while ((more = capture_next(capture, &frame, error)) > 0) {
 		struct dissection d;
 
-		number++;
+		t.frames++;
 		dissect_frame(&a->config, &frame, &d);
-		if (d.what == DISSECT_OTHER && !show_all) {
-			others++;
+		if (!show_all && (d.what == DISSECT_OTHER || d.what == DISSECT_CUT)) {
+			t.others += d.what == DISSECT_OTHER;
+			t.cut += d.what == DISSECT_CUT;
 			continue;
 		}
-		bad += d.what == DISSECT_DROP;
-		if (a->human) {
-			dissect_human(term, &frame, &d, number, a->fields);
-			continue;
-		}
-		json_t *object = dissect_json(&frame, &d, number);
-
-		json_dumpf(object, stdout, JSON_COMPACT);
-		json_decref(object);
-		putchar('\n');
+		t.bad += d.what == DISSECT_DROP;
+		tell(a, &frame, &d, t.frames, term);
 	}
 	if (more < 0)
 		fprintf(stderr, "%s\n", error);
-	if (others)
-		fprintf(stderr,
-			"%" PRIu64 " of %" PRIu64 " frames were not MRC (--all shows them)\n",
-			others, number);
-	return bad + (more < 0);
+	return t.bad + tell_rest(capture, &t) + (more < 0);
 }
 
 int cmd_decode(int argc, char **argv)

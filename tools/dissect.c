@@ -6,8 +6,9 @@
  * host would reach; nothing is decoded a second way.  Three things are added because a capture is
  * not a host.  It may be taken in the middle of a path, where a native uSID address has not been
  * used up yet: then the ICRC, which covers the address on arrival, tells how many hops are to go.
- * It may hold only the beginning of each frame: then the rest is taken as zeros and the ICRC as not
- * seen.  And most of what it holds may be somebody else's.
+ * It may hold only the beginning of each frame: then the rest is taken as zeros, nothing is said
+ * that depends on it, and the ICRC is not seen.  And most of what it holds may be somebody else's:
+ * a frame is judged only when it is known to be MRC's, by a UDP header with MRC's port.
  */
 #include "dissect.h"
 
@@ -17,7 +18,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FRAME_MAX = 65536 + 64, TRIM_MARKS = WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP };
+enum {
+	FRAME_MAX = 65536 + 64, /* no IP packet is longer, but for what a host's offloads make */
+	HEADERS_MAX = 10,       /* in front of UDP */
+	UDP_BYTES = 8,
+	BTH_BYTES = 12,
+	NEXT_HOP_BY_HOP = 0,
+	NEXT_IPV4 = 4,
+	NEXT_UDP = 17,
+	NEXT_IPV6 = 41,
+	NEXT_ROUTING = 43,
+	NEXT_FRAGMENT = 44,
+	NEXT_NOTHING = 59,
+	NEXT_OPTIONS = 60,
+	TRIM_MARKS = WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP,
+};
 
 const char *dissect_icrc_name(enum dissect_icrc icrc)
 {
@@ -39,7 +54,7 @@ static const uint8_t *complete(const struct capture_frame *frame, size_t *n)
 	static uint8_t whole[FRAME_MAX];
 
 	*n = frame->n;
-	if (frame->wire_bytes <= frame->n || frame->wire_bytes > FRAME_MAX)
+	if (frame->wire_bytes <= frame->n)
 		return frame->bytes;
 	memcpy(whole, frame->bytes, frame->n);
 	memset(whole + frame->n, 0, frame->wire_bytes - frame->n);
@@ -84,22 +99,119 @@ static void check_icrc(struct dissection *d, bool cut_by_capture)
 		d->icrc = DISSECT_ICRC_BAD;
 }
 
-static void read_datagram(
-	const uint8_t *datagram, size_t n, uint8_t mark, bool cut_by_capture, struct dissection *d)
+/* Bytes from BTH on to the payload, as far as its opcode (and the SACK's subtype) tell. */
+static size_t header_bytes(const uint8_t *bth)
 {
+	struct weft_wire_field field;
+	size_t bits = 0;
+
+	for (unsigned i = 0; weft_wire_field(bth[0], bth[8], i, &field); i++)
+		bits = WEFT_MAX(bits, (size_t)field.bit + field.bits);
+	return WEFT_DIV_UP(bits, 8u);
+}
+
+/* Whether the capture has too little for this verdict: its place, or what it follows from. */
+static bool is_unseen(const struct capture_frame *frame, const struct dissection *d)
+{
+	if (frame->wire_bytes == frame->n)
+		return false;
+	return d->headers_cut || d->fault.bit >= 8 * frame->n;
+}
+
+static void read_datagram(const struct capture_frame *frame, const uint8_t *datagram, size_t n,
+	uint8_t mark, struct dissection *d)
+{
+	bool cut = frame->wire_bytes > frame->n, has_bth = frame->n >= d->bth_at + BTH_BYTES;
+	bool ok = weft_wire_decode(datagram, n, mark, &d->pkt, &d->fault);
+
 	d->what = DISSECT_DROP;
-	if (!weft_wire_decode(datagram, n, mark, &d->pkt, &d->fault)) {
-		d->fault.bit += (uint32_t)(8 * d->bth_at);
+	d->fault.bit += (uint32_t)(8 * d->bth_at);
+	if (cut)
+		d->headers_cut = !has_bth || frame->n < d->bth_at + header_bytes(datagram);
+	/* What BTH itself forbids has been seen; lengths there have to do with what has not. */
+	bool of_bth = has_bth && d->fault.drop != WEFT_DROP_BAD_LENGTH &&
+		      d->fault.bit < 8 * (d->bth_at + BTH_BYTES);
+
+	if (!ok && (of_bth || !is_unseen(frame, d)))
+		return;
+	d->has_packet = has_bth;
+	d->what = DISSECT_PACKET;
+	if (!ok) {
+		d->headers_cut = true;
+		d->icrc = DISSECT_ICRC_NOT_CAPTURED;
 		return;
 	}
-	d->has_packet = true;
-	check_icrc(d, cut_by_capture);
-	if (d->icrc != DISSECT_ICRC_BAD) {
-		d->what = DISSECT_PACKET;
+	check_icrc(d, cut);
+	if (d->icrc != DISSECT_ICRC_BAD)
 		return;
-	}
+	d->what = DISSECT_DROP;
 	d->fault.drop = WEFT_DROP_BAD_ICRC;
 	d->fault.bit = (uint32_t)(8 * (d->bth_at + n - WEFT_WIRE_ICRC_BYTES));
+}
+
+/* ---- whose it is ---- */
+
+enum owner { OWNER_OTHER, OWNER_MRC, OWNER_UNSEEN };
+
+/* One header: where the next begins, and what it is; 0: nothing that leads to UDP. */
+static size_t pass_header(const uint8_t *p, size_t left, unsigned *next)
+{
+	size_t bytes = 8;
+
+	switch (*next) {
+	case NEXT_IPV4:
+		if (left < 20)
+			return left;
+		*next = (p[6] & 0x1f) | p[7] ? NEXT_NOTHING : p[9]; /* behind a fragment: data */
+		return p[0] >> 4 == 4 ? WEFT_MAX(4u * (p[0] & 15u), 20u) : 0;
+	case NEXT_IPV6:
+		if (left < 40)
+			return left;
+		*next = p[6];
+		return p[0] >> 4 == 6 ? 40 : 0;
+	case NEXT_FRAGMENT:
+		if (left < 8)
+			return left;
+		*next = p[2] | (p[3] & 0xf8) ? NEXT_NOTHING : p[0];
+		return bytes;
+	case NEXT_HOP_BY_HOP:
+	case NEXT_ROUTING:
+	case NEXT_OPTIONS:
+		if (left < 2)
+			return left;
+		*next = p[0];
+		return bytes * (p[1] + 1u);
+	default:
+		return 0;
+	}
+}
+
+/* By the bytes that were captured alone. */
+static enum owner find_owner(const struct dissect_config *config, const struct capture_frame *frame)
+{
+	enum owner unseen = frame->wire_bytes > frame->n ? OWNER_UNSEEN : OWNER_OTHER;
+	size_t at = frame->ip_at;
+
+	if (at >= frame->n)
+		return unseen;
+	unsigned next = frame->bytes[at] >> 4 == 4 ? NEXT_IPV4 : NEXT_IPV6;
+
+	for (unsigned i = 0; i < HEADERS_MAX && next != NEXT_UDP; i++) {
+		size_t bytes = pass_header(frame->bytes + at, frame->n - at, &next);
+
+		if (!bytes)
+			return OWNER_OTHER;
+		at += bytes;
+		if (at >= frame->n)
+			return unseen;
+	}
+	if (next != NEXT_UDP)
+		return OWNER_OTHER;
+	if (frame->n < at + 4)
+		return unseen;
+	if (!is_ours(config, (uint16_t)(frame->bytes[at + 2] << 8 | frame->bytes[at + 3])))
+		return OWNER_OTHER;
+	return frame->n < at + UDP_BYTES && unseen == OWNER_UNSEEN ? OWNER_UNSEEN : OWNER_MRC;
 }
 
 /* A host's name, and the plane and the uplink that its EV means, by the fabric file. */
@@ -115,41 +227,60 @@ static void find_place(const struct weft_topo *topo, struct dissection *d)
 	weft_topo_node_name(topo, host, d->from, sizeof(d->from));
 }
 
-void dissect_frame(const struct dissect_config *config, const struct capture_frame *frame,
+static void dissect_ip(const struct dissect_config *config, const struct capture_frame *frame,
 	struct dissection *d)
 {
 	size_t n;
 	const uint8_t *bytes = complete(frame, &n), *ip = bytes + frame->ip_at;
-	bool cut_by_capture = frame->wire_bytes > frame->n;
-
-	memset(d, 0, sizeof(*d));
-	d->bth_at = frame->ip_at;
-	if (frame->is_datagram) {
-		read_datagram(bytes, n, 0, cut_by_capture, d);
-		return;
-	}
-	if (!frame->is_ip) {
-		d->fault.drop = WEFT_DROP_NOT_MRC;
-		return;
-	}
 	enum weft_encap_kind plain =
 		n > frame->ip_at && ip[0] >> 4 == 4 ? WEFT_ENCAP_UDP_PORT : config->plain;
 
+	d->what = DISSECT_DROP;
 	if (!weft_encap_parse(ip, n - frame->ip_at, plain, &config->dscp, &d->outside, &d->fault)) {
-		d->what = d->fault.drop == WEFT_DROP_NOT_MRC ? DISSECT_OTHER : DISSECT_DROP;
 		d->fault.bit += (uint32_t)(8 * frame->ip_at);
+		if (d->fault.drop == WEFT_DROP_NOT_MRC)
+			d->what = DISSECT_OTHER;
+		else if (is_unseen(frame, d))
+			d->what = DISSECT_CUT;
 		return;
 	}
 	d->has_outside = true;
 	d->bth_at = (size_t)(d->outside.datagram - bytes);
-	read_datagram(
-		d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, cut_by_capture, d);
+	read_datagram(frame, d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, d);
 	find_place(config->topo, d);
 	if (!is_ours(config, d->outside.flow.dst_port)) {
 		d->what = DISSECT_OTHER;
 		d->fault.drop = WEFT_DROP_NOT_MRC;
 		d->fault.bit = (uint32_t)(8 * d->bth_at) - 48; /* UDP's destination port */
 	}
+}
+
+void dissect_frame(const struct dissect_config *config, const struct capture_frame *frame,
+	struct dissection *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->bth_at = frame->ip_at;
+	d->fault.drop = WEFT_DROP_NOT_MRC;
+	if (frame->wire_bytes > FRAME_MAX || (!frame->is_ip && !frame->is_datagram))
+		return;
+	if (frame->is_datagram) {
+		size_t n;
+		const uint8_t *bytes = complete(frame, &n);
+
+		read_datagram(frame, bytes, n, 0, d);
+		return;
+	}
+	enum owner owner = frame->is_asked ? OWNER_MRC : find_owner(config, frame);
+
+	if (owner == OWNER_UNSEEN) {
+		d->what = DISSECT_CUT;
+		return;
+	}
+	dissect_ip(config, frame, d);
+	if (owner == OWNER_MRC)
+		return;
+	d->what = DISSECT_OTHER;
+	d->fault.drop = WEFT_DROP_NOT_MRC;
 }
 
 /* ---- names of the bits in front of BTH ---- */

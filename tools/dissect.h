@@ -24,6 +24,7 @@ struct dissect_config {
 
 enum dissect_what {
 	DISSECT_OTHER, /* not IP, not UDP, another port: nothing to do with MRC */
+	DISSECT_CUT,   /* the capture ends before one could tell */
 	DISSECT_DROP,  /* a receiver would drop it: see fault */
 	DISSECT_PACKET,
 };
@@ -40,6 +41,7 @@ const char *dissect_icrc_name(enum dissect_icrc icrc);
 struct dissection {
 	enum dissect_what what;
 	bool has_outside, has_packet; /* what of the two below is valid */
+	bool headers_cut;             /* by the capture: of pkt only what BTH says is valid */
 	struct weft_arrival outside;
 	struct weft_pkt pkt;
 	struct weft_wire_fault fault; /* of a drop; bit counts from the frame's first byte */

@@ -61,8 +61,8 @@ static void print_write(FILE *out, const struct weft_pkt *pkt)
 		fprintf(out, ", receive %u: %u of %u bytes at %" PRIu64, pkt->w.rqmsn,
 			pkt->w.len_bytes, pkt->w.msg_bytes, pkt->w.va);
 	else
-		fprintf(out, ", %u of %u bytes to 0x%" PRIx64, pkt->w.len_bytes,
-			pkt->w.msg_bytes, pkt->w.va);
+		fprintf(out, ", %u of %u bytes to 0x%" PRIx64, pkt->w.len_bytes, pkt->w.msg_bytes,
+			pkt->w.va);
 	if (pkt->flags & WEFT_BTH_XRC)
 		fprintf(out, ", srq 0x%06x", pkt->w.srqn);
 	if (weft_op_has_imm(pkt->op))
@@ -148,15 +148,28 @@ static void print_packet(struct term *term, const struct dissection *d)
 			print_ends(out, &d->outside);
 	}
 	print_mark(term, pkt->mark);
-	print_body(out, pkt);
+	if (d->headers_cut)
+		fprintf(out, "(headers not_captured)");
+	else
+		print_body(out, pkt);
 	if (d->hops_to_go)
 		fprintf(out, "  (%u hop%s to go)", d->hops_to_go, d->hops_to_go == 1 ? "" : "s");
 	if (d->icrc > DISSECT_ICRC_ABSENT)
 		fprintf(out, "  (ICRC %s)", dissect_icrc_name(d->icrc));
 }
 
-/* The row of bytes that the fault is in, and a caret below it. */
-static void point(struct term *term, const struct capture_frame *frame, const struct dissection *d)
+static void print_row(FILE *out, const struct capture_frame *frame, size_t row)
+{
+	fprintf(out, "        %04zx ", row);
+	for (size_t i = row; i < row + ROW_BYTES && i < frame->n; i++)
+		fprintf(out, " %02x", frame->bytes[i]);
+	putc('\n', out);
+}
+
+/* The row of bytes that the fault is in, or all of them, and a caret below it.  `weft decode` reads
+ * this, too, and takes no row for the packet where others are left out. */
+static void point(
+	struct term *term, const struct capture_frame *frame, const struct dissection *d, bool all)
 {
 	FILE *out = term->out;
 	char name[64];
@@ -165,12 +178,18 @@ static void point(struct term *term, const struct capture_frame *frame, const st
 
 	fprintf(out, "        byte %zu, bit %u%s%s\n", at, 7 - d->fault.bit % 8,
 		field[0] ? ": " : "", field);
-	fprintf(out, "        %04zx ", row);
-	for (size_t i = row; i < row + ROW_BYTES && i < frame->n; i++)
-		fprintf(out, " %02x", frame->bytes[i]);
-	fprintf(out, "\n              %*s%s^^%s", (int)(3 * (at - row)), "",
-		term_on(term, TERM_RED), term_off(term));
+	if (row && !all)
+		fprintf(out, "        ...\n");
+	for (size_t i = 0; i < row && all; i += ROW_BYTES)
+		print_row(out, frame, i);
+	print_row(out, frame, row);
+	fprintf(out, "              %*s%s^^%s", (int)(3 * (at - row)), "", term_on(term, TERM_RED),
+		term_off(term));
 	fprintf(out, "%s\n", at >= frame->n ? " the end" : "");
+	if (row + ROW_BYTES < frame->n && !all)
+		fprintf(out, "        ...\n");
+	for (size_t i = row + ROW_BYTES; i < frame->n && all; i += ROW_BYTES)
+		print_row(out, frame, i);
 }
 
 static uint64_t get_bits(const uint8_t *bytes, unsigned bit, unsigned bits)
@@ -215,13 +234,16 @@ void dissect_human(struct term *term, const struct capture_frame *frame, const s
 		print_packet(term, d);
 	else if (d->has_outside)
 		print_ends(out, &d->outside);
-	if (d->what != DISSECT_PACKET) {
+	if (d->what == DISSECT_CUT) {
+		fprintf(out, "not_captured: %zu bytes, and with them what this is\n",
+			frame->wire_bytes - frame->n);
+	} else if (d->what != DISSECT_PACKET) {
 		fprintf(out, "%s%sdrop: %s%s (%s)\n", d->has_packet ? "\n        " : "",
 			term_on(term, TERM_RED), weft_drop_name(d->fault.drop), term_off(term),
 			weft_drop_text(d->fault.drop));
-		point(term, frame, d);
+		point(term, frame, d, fields);
 	} else {
-		putc('\n', out);
+		fprintf(out, "%s\n", d->has_packet ? "" : "(headers not_captured)");
 	}
 	if (fields && (d->has_outside || frame->is_datagram))
 		print_fields(out, frame, d);

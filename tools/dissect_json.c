@@ -168,13 +168,14 @@ static void tell_packet(json_t *o, const struct dissection *d)
 	set_words(o, "flags", pkt->flags, 0x80, flags);
 	set_int(o, "dqpn", pkt->dqpn);
 	set_int(o, "psn", pkt->psn);
+	if (d->headers_cut)
+		return;
 	if (weft_op_is_data(pkt->op))
 		tell_write(o, pkt);
 	else if (pkt->op == WEFT_OP_SACK)
 		tell_sack(o, pkt);
 	else
 		tell_other(o, pkt);
-	set_text(o, "icrc", dissect_icrc_name(d->icrc));
 }
 
 json_t *dissect_json(const struct capture_frame *frame, const struct dissection *d, uint64_t number)
@@ -185,7 +186,9 @@ json_t *dissect_json(const struct capture_frame *frame, const struct dissection 
 	set_int(o, "n", (int64_t)number);
 	if (frame->time_ns)
 		set_int(o, "time_ns", (int64_t)frame->time_ns);
-	if (d->what != DISSECT_PACKET) {
+	if (frame->wire_bytes > frame->n)
+		set_int(o, "not_captured", (int64_t)(frame->wire_bytes - frame->n));
+	if (d->what == DISSECT_DROP || d->what == DISSECT_OTHER) {
 		const char *field = dissect_field(frame, d, d->fault.bit, name);
 
 		set_text(o, "drop", weft_drop_name(d->fault.drop));
@@ -199,5 +202,7 @@ json_t *dissect_json(const struct capture_frame *frame, const struct dissection 
 		tell_outside(o, d);
 	if (d->has_packet)
 		tell_packet(o, d);
+	if (d->has_packet || d->what == DISSECT_PACKET)
+		set_text(o, "icrc", dissect_icrc_name(d->icrc));
 	return o;
 }

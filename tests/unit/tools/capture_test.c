@@ -126,7 +126,14 @@ TEST(capture_next__finds_ip_behind_every_link_layer)
 	check_link(DLT_EN10MB, "aaaaaabbbbbb\x86\xdd", 14, true, 14);
 	check_link(DLT_EN10MB, "aaaaaabbbbbb\x81\x00\x00\x01\x08\x00", 18, true, 18);
 	check_link(DLT_EN10MB, "aaaaaabbbbbb\x08\x06", 14, false, 0); /* ARP */
+	check_link(
+		DLT_EN10MB, "aaaaaabbbbbb\x91\x00\x00\x05\x81\x00\x00\x06\x86\xdd", 22, true, 22);
+	check_link(DLT_EN10MB,
+		"aaaaaabbbbbb\x88\xa8\x00\x05\x91\x00\x00\x05\x81\x00\x00\x06\x86\xdd", 26, true,
+		26);
+	check_link(DLT_NULL, "\x1e\0\0\0\x60", 5, true, 4);
 	check_link(DLT_LINUX_SLL, "..............\x86\xdd", 16, true, 16);
+	check_link(DLT_LINUX_SLL, "..............\x91\x00\x00\x05\x86\xdd", 20, true, 20);
 	check_link(DLT_LINUX_SLL2, "\x86\xdd", 2, true, 20);
 	check_link(DLT_RAW, "\x60", 1, true, 0);
 	check_link(DLT_IPV6, "\x60", 1, true, 0);
@@ -157,6 +164,61 @@ TEST(capture_open__knows_pcapng)
 	REQUIRE(c);
 	CHECK_EQ(capture_next(c, &frame, error), -1);
 	CHECK(strstr(error, path));
+	capture_close(c);
+}
+
+TEST(capture_next__guesses_tags_in_text)
+{
+	static const char *const texts[] = {
+		"020000000002 020000000001 91000005 86dd 60000000",
+		"020000000002 020000000001 88a80005 81000006 86dd 60000000",
+		"020000000002 020000000001 81000005 91000005 81000006 0800 45000000",
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(texts); i++) {
+		struct capture *c = open_text(texts[i]);
+		struct capture_frame frame;
+
+		REQUIRE(capture_next(c, &frame, error) == 1);
+		CHECK(frame.is_ip && frame.is_asked);
+		CHECK_EQ(frame.ip_at, 18 + 4 * i);
+		capture_close(c);
+	}
+}
+
+/* Ethernet with a limit, raw IP without, and one that nobody knows here. */
+TEST(capture_next__takes_each_interface_for_what_it_is)
+{
+	static const unsigned links[] = { 1, 101, 147 };
+	uint8_t image[500];
+	size_t at = 28;
+	struct capture_frame frame;
+	unsigned link;
+
+	memcpy(image, pcapng, at);
+	for (size_t i = 0; i < WEFT_COUNT(links); i++, at += 20) {
+		memcpy(image + at, pcapng + 28, 20);
+		image[at + 8] = (uint8_t)links[i];
+		image[at + 13] = (uint8_t)i; /* the snapshot length differs */
+	}
+	for (size_t i = 0; i < WEFT_COUNT(links); i++, at += 36) {
+		memcpy(image + at, pcapng + 48, 36);
+		image[at + 8] = (uint8_t)i;
+	}
+	struct capture *c = capture_open(write_file(image, at), error);
+
+	unlink(path);
+	REQUIRE(c);
+	REQUIRE(capture_next(c, &frame, error) == 1);
+	CHECK(!frame.is_ip); /* four bytes are no Ethernet header */
+	REQUIRE(capture_next(c, &frame, error) == 1);
+	CHECK(frame.is_ip);
+	CHECK_EQ(capture_unknown(c, &link), 0);
+	REQUIRE(capture_next(c, &frame, error) == 1);
+	CHECK(!frame.is_ip);
+	CHECK_EQ(capture_unknown(c, &link), 1);
+	CHECK_EQ(link, 147);
+	CHECK_EQ(capture_next(c, &frame, error), 0);
 	capture_close(c);
 }
 

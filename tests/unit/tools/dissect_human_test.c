@@ -46,6 +46,21 @@ TEST(dissect_human__points_at_the_wrong_byte)
 	CHECK(strstr(text, "                       ^^ the end\n"));
 }
 
+/* All rows or a sign that some are left out: `weft decode` reads what it has written. */
+TEST(dissect_human__shows_the_whole_frame_with_all_fields)
+{
+	static const uint8_t bad[40] = { 0xd1, 0x02, 0xff, 0xff, [39] = 7 };
+
+	tell(bad, sizeof(bad), false);
+	CHECK(strstr(text, "0000  d1 02 ff"));
+	CHECK(strstr(text, "^^\n        ...\n"));
+	CHECK(!strstr(text, "0010  "));
+	tell(bad, sizeof(bad), true);
+	CHECK(!strstr(text, "..."));
+	CHECK(strstr(text, "        0010  00 00"));
+	CHECK(strstr(text, "        0020  00 00 00 00 00 00 00 07\n"));
+}
+
 TEST(dissect_human__lists_fields_with_offsets)
 {
 	static const uint8_t probe[32] = { 0xde, 0, 0xff, 0xff, 0, 0, 0, 7, 0, 0, 0, 9, [16] = 0xbe,

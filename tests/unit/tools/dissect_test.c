@@ -100,6 +100,102 @@ TEST(dissect_frame__does_not_blame_the_packet_for_a_short_capture)
 	CHECK_EQ(d.fault.drop, WEFT_DROP_TRUNCATED);
 }
 
+/* Whatever is wrong with them: nobody said that they are MRC's. */
+TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
+{
+	static const struct {
+		const char *what, *hex;
+	} rows[] = {
+		{ "IGMP with router alert", "46c00020000100000102f0d90a000001e000001694040000"
+					    "2200f9fd00000001" },
+		{ "first fragment of NFS", "4500003000012000401100000a0000010a000002"
+					   "14e9080100d00000616161616161616161616161" },
+		{ "a later fragment", "4500001c000100b9401100000a0000010a00000212b712b700080000" },
+		{ "TCP, length 0 (offload)", "450000000001000040060000"
+					     "0a0000010a00000204d20050000000010000000150100000" },
+		{ "UDP, length 0", "4500002000010000401100000a0000010a00000214e90035000000006161" },
+		{ "jumbogram", "600000000000064000000000000000000000000000000001"
+			       "0000000000000000000000000000000204d20050" },
+		{ "MLD", "6000000000240040fe800000000000000000000000000001"
+			 "ff0200000000000000000000000000163a000502000001008f00000000000001" },
+		{ "no version", "05dc000000000000" },
+	};
+	struct dissect_config any = config;
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		size_t n = strlen(rows[i].hex) / 2;
+
+		for (size_t k = 0; k < n; k++) {
+			unsigned byte = 0;
+
+			REQUIRE(sscanf(rows[i].hex + 2 * k, "%2x", &byte) == 1);
+			bytes[k] = (uint8_t)byte;
+		}
+		frame = (struct capture_frame){
+			.bytes = bytes, .n = n, .wire_bytes = n, .is_ip = true
+		};
+		dissect_frame(&config, &frame, &d);
+		if (d.what != DISSECT_OTHER || d.fault.drop != WEFT_DROP_NOT_MRC)
+			CHECK_FAIL(
+				"%s: %u, %s", rows[i].what, d.what, weft_drop_name(d.fault.drop));
+		frame.is_asked = true; /* by somebody who wants to know what is wrong */
+		dissect_frame(&config, &frame, &d);
+		CHECK(d.what != DISSECT_PACKET);
+	}
+	/* The same faults where the port says whose it is. */
+	struct weft_encap encap = native();
+
+	make_frame(&encap, 0);
+	bytes[44] = bytes[45] = 0; /* UDP's length */
+	dissect_frame(&any, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_DROP);
+	CHECK_EQ(d.fault.drop, WEFT_DROP_BAD_LENGTH);
+	any.port = 53;
+	dissect_frame(&any, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_OTHER);
+}
+
+/* At every length: what was not seen is neither judged nor told. */
+TEST(dissect_frame__says_nothing_about_what_was_not_captured)
+{
+	static const char *const broken[] = { "", "BTH.tver", "SETH.m" };
+	struct weft_encap encap = native();
+
+	for (size_t i = 0; i < WEFT_COUNT(broken); i++) {
+		make_frame(&encap, 14);
+		size_t all = frame.n, seen = 0, bth = 14 + 48;
+
+		if (i)
+			bytes[bth + (i == 1 ? 1 : 13)] |= i == 1 ? 0x02 : 0x06;
+		dissect_frame(&config, &frame, &d);
+		CHECK_EQ(d.what, i ? DISSECT_DROP : DISSECT_PACKET);
+		if (i)
+			seen = d.fault.bit / 8 + 1;
+		for (frame.n = 14; frame.n < all; frame.n++) {
+			uint8_t *copy =
+				malloc(frame.n); /* so that a sanitizer sees a look beyond */
+
+			REQUIRE(copy);
+			memcpy(copy, bytes, frame.n);
+			frame.bytes = copy;
+			dissect_frame(&config, &frame, &d);
+			if (d.what == DISSECT_DROP && (!i || frame.n < seen))
+				CHECK_FAIL("%s, %zu bytes: drop %s", broken[i], frame.n,
+					weft_drop_name(d.fault.drop));
+			if (i == 1 && frame.n >= bth + 12)
+				CHECK_EQ(d.what, DISSECT_DROP);
+			if (frame.n < bth - 4)
+				CHECK_EQ(d.what, DISSECT_CUT);
+			if (d.what == DISSECT_PACKET) {
+				CHECK_EQ(d.has_packet, frame.n >= bth + 12);
+				CHECK_EQ(d.icrc, DISSECT_ICRC_NOT_CAPTURED);
+				CHECK_EQ(d.headers_cut, frame.n < all - 4);
+			}
+			free(copy);
+		}
+	}
+}
+
 TEST(dissect_frame__takes_a_bare_datagram)
 {
 	struct weft_encap encap = native();
