@@ -34,14 +34,13 @@ struct bare { /* one end */
 	char path[80];
 };
 
-static inline void bare_listen(const struct bare *near, int *listener)
+static inline void bare_listen(const struct bare *near, struct weft_shm_door **door)
 {
-	*listener = weft_shm_listen(near->path, bare_error, sizeof(bare_error));
-	if (*listener < 0)
+	if (weft_shm_door_open(door, near->path, bare_error, sizeof(bare_error)))
 		bare_die("listen");
 }
 
-static inline void bare_meet(struct bare *far, int listener)
+static inline void bare_meet(struct bare *far, struct weft_shm_door *door)
 {
 	struct weft_shm_hello hello;
 	int fd;
@@ -50,7 +49,7 @@ static inline void bare_meet(struct bare *far, int listener)
 		weft_shm_link_open(
 			&far->link, &far->pool, 1, RING_SLOTS, bare_error, sizeof(bare_error)))
 		bare_die("ring");
-	while (weft_shm_accept(listener, &hello, &fd) != 1)
+	while (weft_shm_knock(door, 1, &hello, &fd) != 1)
 		usleep(100);
 	if (weft_shm_welcome(fd, &hello, far->link))
 		bare_die("welcome");
@@ -59,7 +58,7 @@ static inline void bare_meet(struct bare *far, int listener)
 
 		weft_shm_put(far->link, WEFT_SHM_FILL, &desc, 1);
 	}
-	close(listener);
+	weft_shm_door_close(door);
 }
 
 /* Where the payload of a write lies: at a cache line, as weft's. */

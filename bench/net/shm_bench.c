@@ -89,10 +89,10 @@ static struct bare rings[3], ring_far; /* two cores; pings; both ends here, with
 
 static void bare_child(int self)
 {
-	int listener;
+	struct weft_shm_door *door;
 
-	bare_listen(&rings[0], &listener);
-	bare_meet(&ring_far, listener);
+	bare_listen(&rings[0], &door);
+	bare_meet(&ring_far, door);
 	ring_far.buffer = get(buffer_bytes);
 	ring_far.bytes = buffer_bytes;
 	for (;;)
@@ -354,10 +354,10 @@ static void bare_echo(int self)
 {
 	struct weft_shm_desc desc;
 	struct bare *far = &ring_far;
-	int listener;
+	struct weft_shm_door *door;
 
-	bare_listen(&rings[1], &listener);
-	bare_meet(far, listener);
+	bare_listen(&rings[1], &door);
+	bare_meet(far, door);
 	/* A slot that comes by TX goes back by RX. */
 	for (;;)
 		while (on_stage(self))
@@ -424,11 +424,11 @@ static void *dial_here(void *arg)
 static void open_ring_here(struct bare *near, struct bare *far)
 {
 	pthread_t thread;
-	int listener;
+	struct weft_shm_door *door;
 
-	bare_listen(near, &listener);
+	bare_listen(near, &door);
 	pthread_create(&thread, NULL, dial_here, near);
-	bare_meet(far, listener);
+	bare_meet(far, door);
 	pthread_join(thread, NULL);
 	far->buffer = sink;
 	far->bytes = buffer_bytes;

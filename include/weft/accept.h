@@ -32,6 +32,10 @@ struct weft_listener {
 	uint64_t naps;     /* how often there was no descriptor or no memory */
 };
 
+/* This process may have as many descriptors as its hard limit says; how many that are.  The soft
+ * limit is what select() can bear: not for processes that call it. */
+uint64_t weft_files_raise(void);
+
 /* A connection that does not block and is closed by exec; -1: nobody, or not now (again_ns). */
 int weft_accept(struct weft_listener *listener, uint64_t now_ns);
 /* False: leave it out of what is waited for, and wake up at again_ns. */

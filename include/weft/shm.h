@@ -145,9 +145,25 @@ struct weft_shm_hello {
 };
 /* A socket that does not block; takes the place of one that a dead process left behind. */
 int weft_shm_listen(const char *path, char *error, size_t error_bytes);
-/* 1: somebody came; *fd is the connection.  0: nobody.  -1: one came, and talked nonsense or did
- * not talk within 250 ms. */
-int weft_shm_accept(int listener, struct weft_shm_hello *hello, int *fd);
+
+/*
+ * Where callers wait until they have said hello: some dozens, two seconds each, and the oldest goes
+ * when more come.  None of this blocks.  Wait until door_fd is readable or next_ns has come, then
+ * knock until it says 0.
+ */
+struct weft_shm_door;
+int weft_shm_door_open(
+	struct weft_shm_door **door, const char *path, char *error, size_t error_bytes);
+void weft_shm_door_close(struct weft_shm_door *door); /* NULL is fine; the path stays */
+int weft_shm_door_fd(const struct weft_shm_door *door);
+/* When somebody's time is up, or there may be descriptors again; UINT64_MAX: never. */
+uint64_t weft_shm_door_next_ns(const struct weft_shm_door *door);
+/* Who said nothing in time, nonsense, or had to make room. */
+uint64_t weft_shm_door_turned_away(const struct weft_shm_door *door);
+/* 1: somebody has said hello, *fd is the connection.  0: nobody (yet).  -1: one talked nonsense, or
+ * left.  now_ns: any clock that only grows. */
+int weft_shm_knock(
+	struct weft_shm_door *door, uint64_t now_ns, struct weft_shm_hello *hello, int *fd);
 /* The far end's side: hello as decided, udp_port filled in.  0: fd now belongs to the link.  -1: he
  * is gone, and fd is closed. */
 int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm_link *link);

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define TRIES_MAX 16u /* callers in a row who left before they were let in, or signals */
@@ -42,4 +43,17 @@ bool weft_listener_is_open(struct weft_listener *listener, uint64_t now_ns)
 		return false;
 	listener->again_ns = 0;
 	return true;
+}
+
+uint64_t weft_files_raise(void)
+{
+	struct rlimit limit = { 0 };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	rlim_t before = limit.rlim_cur;
+
+	limit.rlim_cur = limit.rlim_max;
+	return before == limit.rlim_max || !setrlimit(RLIMIT_NOFILE, &limit) ? limit.rlim_max
+									     : before;
 }

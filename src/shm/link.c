@@ -84,6 +84,7 @@ int weft_shm_link_open(struct weft_shm_link **out, struct weft_shm_pool *pool, u
 		free(link);
 		return -1;
 	}
+	link->is_mapped = true;
 	find_rings(link);
 	*out = link;
 	return 0;
@@ -105,6 +106,7 @@ struct weft_shm_link *link_join(struct weft_shm_pool *pool, uint32_t planes, uin
 		return NULL;
 	}
 	link->fd = fd;
+	link->is_mapped = fd >= 0;
 	find_rings(link);
 	/* Until the other end lends them, all slots are its own. */
 	for (uint32_t i = 0; i < pool->slots; i++)
@@ -121,10 +123,10 @@ void weft_shm_link_close(struct weft_shm_link *link)
 	for (uint32_t i = 0; i < link->pool->slots; i++)
 		if (link->pool->owner[i] == link->id)
 			link->pool->owner[i] = 0;
-	if (link->fd >= 0) {
+	if (link->is_mapped)
 		munmap(link->shared, link->shared_bytes);
+	if (link->fd >= 0)
 		close(link->fd);
-	}
 	if (link->line >= 0)
 		close(link->line);
 	bells_close(link);

@@ -45,11 +45,12 @@ struct weft_shm_link {
 	uint32_t id; /* in the pool's table of owners */
 	uint32_t planes, entries;
 	uint64_t bad;
-	int fd;           /* memory of the rings; -1: not ours to close */
-	int line;         /* connection to the other end; -1: not yet met */
+	int fd;         /* memory of the rings; -1: the other end has it, or there is none */
+	bool is_mapped; /* shared is ours to unmap */
+	int line;       /* connection to the other end; -1: not yet met */
 	uint32_t n_ears;
 	int ears[WEFT_SHM_EARS_MAX]; /* eventfds that both ends have */
-	uint32_t reclaim; /* next slot to look at */
+	uint32_t reclaim;            /* next slot to look at */
 	struct ring rings[RINGS_MAX];
 };
 
@@ -89,5 +90,10 @@ void bells_join(struct weft_shm_link *link, const int fds[], uint32_t n);
 void bells_close(struct weft_shm_link *link);
 /* Wakes the other end, which sleeps: by the ear on this CPU, else by the connection. */
 void bells_ring(const struct weft_shm_link *link);
+
+/* ---- meet.c ---- */
+
+/* 1: he has said hello; 0: not yet; -1: that was none, or he is gone. */
+int meet_read_hello(int fd, struct weft_shm_hello *hello);
 
 #endif /* SHM_LOCAL_H */

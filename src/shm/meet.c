@@ -24,7 +24,6 @@
 
 #define VERSION 1
 #define BACKLOG 64
-#define HELLO_MS 250 /* connecting wakes us, and may cost a caller his processor */
 #define PAUSE_MS 10
 #define DIAL_MS 2000
 #define CALLS_MAX 20u
@@ -135,19 +134,16 @@ int weft_shm_listen(const char *path, char *error, size_t error_bytes)
 	return fd;
 }
 
-int weft_shm_accept(int listener, struct weft_shm_hello *hello, int *out)
+int meet_read_hello(int fd, struct weft_shm_hello *hello)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct message m;
+	ssize_t n = recv(fd, &m, sizeof(m), MSG_DONTWAIT);
 
-	if (fd < 0)
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	if (!is_readable(fd, HELLO_MS) || !is_message(&m, recv(fd, &m, sizeof(m), MSG_DONTWAIT))) {
-		close(fd);
+	if (!is_message(&m, n))
 		return -1;
-	}
 	*hello = m.hello;
-	*out = fd;
 	return 1;
 }
 
@@ -178,6 +174,10 @@ int weft_shm_welcome(int fd, const struct weft_shm_hello *hello, struct weft_shm
 		return -1;
 	}
 	link->line = fd;
+	/* He has these now, and hundreds of programs would cost us hundreds each. */
+	bells_close(link);
+	(void)close(link->fd);
+	link->fd = -1;
 	return 0;
 }
 
@@ -288,7 +288,8 @@ static int call(const struct sockaddr_un *name, const struct message *m)
 
 /*
  * On a busy machine we may lose the processor between connecting and saying hello, for longer than
- * the other end waits for it; then it has hung up, and we call again.
+ * the other end waits for it, or others may have come meanwhile who took our place; then it has
+ * hung up, and we call again.
  */
 static const char *talk(const struct sockaddr_un *name, const struct message *hello, int *fd,
 	struct message *m, int fds[GIFTS_MAX])

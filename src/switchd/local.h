@@ -2,6 +2,7 @@
 #ifndef SWITCHD_LOCAL_H
 #define SWITCHD_LOCAL_H
 /* local - what the files of switchd share. */
+#include <weft/accept.h>
 #include <weft/base.h>
 #include <weft/rack.h>
 #include <weft/shm.h>
@@ -81,13 +82,13 @@ struct nic {
 	uint32_t n, turn;
 	uint64_t frame_ps; /* a full frame on a host's line */
 	uint64_t bad;      /* descriptors without a length, and all of those who are gone */
-	int listener;
+	struct weft_shm_door *door;
 };
 
 bool nic_open(struct weft_switchd *sw, const char *path);
 void nic_close(struct weft_switchd *sw);
-void nic_accept(struct weft_switchd *sw);
-void nic_wake(struct weft_switchd *sw, uint32_t index); /* he rings, or is gone */
+void nic_accept(struct weft_switchd *sw, uint64_t now_ns); /* who has said hello, or never did */
+void nic_wake(struct weft_switchd *sw, uint32_t index);    /* he rings, or is gone */
 /* Takes what may have begun to be sent by now, and gives slots back and forth; how many. */
 size_t nic_take(struct weft_switchd *sw, uint64_t now_ps);
 /* True: the packet is for a process and will be put into its ring by nic_flush(). */
@@ -110,7 +111,7 @@ struct ears {
 	pthread_mutex_t baton; /* who has it is the switch */
 	_Atomic uint32_t waiting;
 	_Atomic bool called; /* an ear was woken, and nobody has looked since */
-	uint32_t n; /* threads; 0: there are no ears */
+	uint32_t n;          /* threads; 0: there are no ears */
 	bool ends;
 	int kick_fd; /* wakes the main thread */
 	struct ear ear[WEFT_SHM_EARS_MAX];
@@ -163,12 +164,15 @@ struct client {
 	int fd; /* -1: free */
 	char *answer;
 	size_t sent, answer_bytes, got;
+	uint64_t moved; /* bytes of answers that it has read */
 	char line[4096];
 };
 bool control_open(struct weft_switchd *sw, const char *path);
 void control_close(struct weft_switchd *sw);
-void control_accept(struct weft_switchd *sw);
+void control_accept(struct weft_switchd *sw, uint64_t now_ns);
 void control_serve(struct weft_switchd *sw, uint32_t client); /* may be read or written */
+void control_tidy(struct weft_switchd *sw, uint64_t now_ns);  /* ends whose time is up */
+uint64_t control_next_ns(const struct weft_switchd *sw);      /* when that is, for the first */
 
 /* ---- request.c, report.c: what the lines mean ---- */
 
@@ -211,7 +215,10 @@ struct weft_switchd {
 	struct ears ears;
 	struct ifaces ifaces;
 	struct client clients[CLIENTS_MAX];
-	int epoll_fd, control_fd, lock_fd;
+	uint64_t client_until_ns[CLIENTS_MAX]; /* 0: free */
+	struct weft_listener control;
+	bool control_is_muted; /* no descriptor is left to accept with */
+	int epoll_fd, lock_fd;
 	char ports_path[PATH_BYTES], control_path[PATH_BYTES];
 	char fabric[4096]; /* its path, whole */
 	char error[ERROR_BYTES];
@@ -223,6 +230,7 @@ struct weft_switchd {
 	uint8_t *is_off, *is_frozen;      /* per node */
 	uint64_t *on_again_ns;            /* per node; 0: no reboot under way */
 	uint64_t next_on_ns;              /* the first of them; WEFT_NEVER */
+	uint64_t next_late_ns;            /* when somebody's time is up who says nothing */
 	uint64_t window_ns, window_moved; /* when it began; moved since */
 	uint64_t gather_ns;               /* to sleep by time; 0: until something comes */
 	uint64_t burst_ns;                /* no longer than so, even then */

@@ -34,7 +34,7 @@
 #define EVENTS_MAX 64
 #define AHEAD_PS UINT64_C(1000000)    /* where lines are fast */
 #define STREAM_PS UINT64_C(500000000) /* from one of its packets to the next */
-#define REAL_TIME_PRIORITY 2 /* as the pumps of our programs have: they take turns */
+#define REAL_TIME_PRIORITY 2          /* as the pumps of our programs have: they take turns */
 
 /* ---- a turn ---- */
 
@@ -95,6 +95,14 @@ static void end_reboots(struct weft_switchd *sw, uint64_t now_ns)
 	}
 }
 
+/* Callers who say nothing, and listeners that could not be accepted from. */
+static void end_late(struct weft_switchd *sw, uint64_t now_ns)
+{
+	nic_accept(sw, now_ns);
+	control_tidy(sw, now_ns);
+	sw->next_late_ns = WEFT_MIN(weft_shm_door_next_ns(sw->nic.door), control_next_ns(sw));
+}
+
 /*
  * Up to now; where there are ears, lines are fast, and from one switch to the next a packet takes
  * less than a turn does: so on to its end, but not far ahead.  Returns the time that it is there.
@@ -121,6 +129,8 @@ size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
 	deliver(sw, &moved);
 	if (WEFT_UNLIKELY(now_ns >= sw->next_on_ns))
 		end_reboots(sw, now_ns);
+	if (WEFT_UNLIKELY(now_ns >= sw->next_late_ns))
+		end_late(sw, now_ns);
 	return moved;
 }
 
@@ -138,7 +148,8 @@ static void handle(struct weft_switchd *sw, uint64_t tag)
 
 	switch ((enum watch)(tag >> 32)) {
 	case WATCH_PORTS:
-		nic_accept(sw);
+		nic_accept(sw, real_now_ns());
+		sw->next_late_ns = 0; /* to be reckoned anew */
 		break;
 	case WATCH_PROCESS:
 		nic_wake(sw, index);
@@ -150,7 +161,8 @@ static void handle(struct weft_switchd *sw, uint64_t tag)
 		ifaces_notice(sw);
 		break;
 	case WATCH_CONTROL:
-		control_accept(sw);
+		control_accept(sw, real_now_ns());
+		sw->next_late_ns = 0;
 		break;
 	case WATCH_CLIENT:
 		control_serve(sw, index);
@@ -268,6 +280,8 @@ static void rest(struct weft_switchd *sw, uint64_t turn_ns, size_t moved)
 	wait_ns = WEFT_MIN(loop_wait_ns(sw), (uint64_t)SLEEP_NS_MAX);
 	if (sw->next_on_ns != WEFT_NEVER)
 		wait_ns = WEFT_MIN(wait_ns, sw->next_on_ns - WEFT_MIN(sw->next_on_ns, now_ns));
+	if (sw->next_late_ns != WEFT_NEVER)
+		wait_ns = WEFT_MIN(wait_ns, sw->next_late_ns - WEFT_MIN(sw->next_late_ns, now_ns));
 	if (moved || wait_ns < LOOP_AWAKE_NS) {
 		look_rarely(sw, now_ns);
 		return;

@@ -48,8 +48,8 @@ bool nic_open(struct weft_switchd *sw, const char *path)
 	sw->nic.of_host = calloc(s->hosts, sizeof(struct process *));
 	if (!sw->nic.of_host)
 		return fail(sw, "out of memory");
-	sw->nic.listener = weft_shm_listen(path, sw->error, sizeof(sw->error));
-	return sw->nic.listener >= 0 && watch_add(sw, sw->nic.listener, WATCH_PORTS, 0);
+	return !weft_shm_door_open(&sw->nic.door, path, sw->error, sizeof(sw->error)) &&
+	       watch_add(sw, weft_shm_door_fd(sw->nic.door), WATCH_PORTS, 0);
 }
 
 /* ---- coming and going ---- */
@@ -173,7 +173,7 @@ static struct process *enlist(struct weft_switchd *sw, const struct weft_shm_hel
 	return p;
 }
 
-void nic_accept(struct weft_switchd *sw)
+void nic_accept(struct weft_switchd *sw, uint64_t now_ns)
 {
 	struct weft_shm_hello hello;
 	uint32_t host;
@@ -181,7 +181,7 @@ void nic_accept(struct weft_switchd *sw)
 
 	for (unsigned i = 0; i < KNOCKS_MAX; i++) {
 		char text[ERROR_BYTES] = "the switch is out of memory";
-		int came = weft_shm_accept(sw->nic.listener, &hello, &fd);
+		int came = weft_shm_knock(sw->nic.door, now_ns, &hello, &fd);
 		struct process *p = NULL;
 
 		if (!came)
@@ -214,8 +214,7 @@ void nic_close(struct weft_switchd *sw)
 {
 	while (sw->nic.n)
 		forget(sw, sw->nic.list[0]);
-	if (sw->nic.listener >= 0)
-		(void)close(sw->nic.listener);
+	weft_shm_door_close(sw->nic.door);
 	free(sw->nic.of_host);
 	sw->nic.of_host = NULL;
 }

@@ -105,6 +105,7 @@ static bool take_dir(struct weft_switchd *sw, const char *dir)
 
 static bool open_all(struct weft_switchd *sw, const struct weft_switchd_config *config)
 {
+	(void)weft_files_raise(); /* each program costs one, each request one */
 	if (weft_topo_open(&sw->topo, config->fabric, sw->error, sizeof(sw->error)))
 		return false;
 	sw->shape = weft_topo_shape(sw->topo);
@@ -126,12 +127,12 @@ int weft_switchd_open(struct weft_switchd **out, const struct weft_switchd_confi
 		return -1;
 	}
 	sw->ears = (struct ears){ .baton = PTHREAD_MUTEX_INITIALIZER, .kick_fd = -1 };
-	sw->epoll_fd = sw->control_fd = sw->nic.listener = sw->lock_fd = sw->pool.fd = -1;
+	sw->epoll_fd = sw->control.fd = sw->lock_fd = sw->pool.fd = -1;
 	sw->ifaces = (struct ifaces){ .tx_fd = -1, .netlink_fd = -1, .ioctl_fd = -1 };
 	for (uint32_t i = 0; i < CLIENTS_MAX; i++)
 		sw->clients[i].fd = -1;
 	sw->rate_bps = config->rate_bps;
-	sw->next_on_ns = WEFT_NEVER;
+	sw->next_on_ns = sw->next_late_ns = WEFT_NEVER;
 	sw->burst_ns = GATHER_NS_MAX;
 	sw->epoch_ns = sw->window_ns = real_now_ns();
 	if (!realpath(config->fabric, sw->fabric))

@@ -31,7 +31,7 @@ static struct weft_switchd *make_switch(void)
 	sw.is_off = calloc(sw.shape->nodes, 1);
 	sw.is_frozen = calloc(sw.shape->nodes, 1);
 	sw.on_again_ns = calloc(sw.shape->nodes, sizeof(*sw.on_again_ns));
-	sw.next_on_ns = WEFT_NEVER;
+	sw.next_on_ns = sw.next_late_ns = WEFT_NEVER;
 	WEFT_ASSERT(sw.told && sw.is_off && sw.is_frozen && sw.on_again_ns);
 	return &sw;
 }

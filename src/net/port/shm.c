@@ -38,7 +38,7 @@
 #define AHEAD 4u                        /* packets whose headers are on their way to the cache */
 #define CREDIT_LOW (WEFT_NET_BURST / 4) /* fewer: ask the ring how much has been taken */
 
-struct rings { /* which is which at our end */
+struct rings {                 /* which is which at our end */
 	uint32_t rx, n_rx, tx; /* tx: of plane 0 */
 	bool tx_per_plane;
 	uint32_t read;    /* slots that we have read go back by this one */
@@ -53,7 +53,7 @@ struct shm {
 	struct rings rings;
 	struct weft_shm_pool pool;
 	struct weft_shm_link *link; /* NULL: nobody is there */
-	int listener;               /* far end; -1 */
+	struct weft_shm_door *door; /* far end; NULL */
 	bool direct;                /* no switch is between */
 	bool gone;                  /* he hung up; said so to nobody but carrier() yet */
 	uint8_t tx_flags;           /* of what is sent now */
@@ -66,7 +66,7 @@ struct shm {
 	uint32_t *free; /* slots that we may send with, a stack */
 	uint32_t n_free;
 	uint32_t credit[WEFT_SHM_PLANES_MAX]; /* packets that surely fit into this plane's ring */
-	struct weft_shm_desc held[RX_BATCH]; /* handed out by the last rx */
+	struct weft_shm_desc held[RX_BATCH];  /* handed out by the last rx */
 };
 
 static uint32_t all_planes(const struct shm *shm)
@@ -139,7 +139,7 @@ static void welcome(struct shm *shm)
 	char error[256];
 	int fd;
 
-	if (shm->gone || weft_shm_accept(shm->listener, &hello, &fd) != 1)
+	if (shm->gone || weft_shm_knock(shm->door, weft_clock_now(NULL), &hello, &fd) != 1)
 		return;
 	if (shm->link || (hello.planes && hello.planes != shm->port.planes)) {
 		weft_shm_refuse(fd, shm->link ? "somebody is here already" : "other planes");
@@ -222,8 +222,8 @@ static void close_port(struct weft_port *port)
 
 	weft_shm_link_close(shm->link);
 	weft_shm_pool_close(&shm->pool);
-	if (shm->listener >= 0) {
-		close(shm->listener);
+	if (shm->door) {
+		weft_shm_door_close(shm->door);
 		unlink(shm->path);
 	}
 	raw_close(shm->raw);
@@ -418,12 +418,12 @@ static void wait_for(struct weft_port *port, uint64_t max_ns)
 {
 	struct shm *shm = (struct shm *)port;
 	struct weft_shm_link *link = shm->gone ? NULL : shm->link;
-	uint64_t limit_ns =
-		link || shm->listener >= 0 ? max_ns : WEFT_MIN(max_ns, (uint64_t)DIAL_EVERY_NS);
+	uint64_t limit_ns = link || shm->door ? max_ns : WEFT_MIN(max_ns, (uint64_t)DIAL_EVERY_NS);
 	uint64_t seconds = WEFT_MIN(limit_ns / 1000000000, UINT64_C(3600));
 	struct timespec limit = { .tv_sec = (time_t)seconds,
 		.tv_nsec = (long)(limit_ns % 1000000000) };
-	struct pollfd fds[2] = { { .fd = shm->listener, .events = POLLIN },
+	struct pollfd fds[2] = { { .fd = shm->door ? weft_shm_door_fd(shm->door) : -1,
+					 .events = POLLIN },
 		{ .fd = link ? weft_shm_wait_fd(link) : -1, .events = POLLIN } };
 
 	if (link) {
@@ -506,8 +506,7 @@ static int listen_at(struct shm *shm, char *error, size_t error_bytes)
 	if (!shm->config.udp_port)
 		shm->config.udp_port = WEFT_UDP_PORT;
 	shm->direct = true;
-	shm->listener = weft_shm_listen(shm->path, error, error_bytes);
-	return shm->listener < 0 ? -1 : 0;
+	return weft_shm_door_open(&shm->door, shm->path, error, error_bytes);
 }
 
 static int open_raw(struct shm *shm)
@@ -539,7 +538,7 @@ int weft_shm_port_open(struct weft_port **port, const struct weft_shm_port_confi
 	shm->config = *config;
 	shm->path = strdup(config->path);
 	snprintf(shm->host, sizeof(shm->host), "%s", config->host);
-	shm->pool.fd = shm->listener = -1;
+	shm->pool.fd = -1;
 	shm->rings = config->is_far ? (struct rings){ .rx = WEFT_SHM_TX,
 		.n_rx = config->planes,
 		.tx = WEFT_SHM_RX,

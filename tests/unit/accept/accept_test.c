@@ -90,3 +90,17 @@ TEST(weft_accept__of_no_listener_is_nobody)
 	CHECK_EQ(l.naps, 0);
 	CHECK(!weft_listener_is_open(&l, 1));
 }
+
+TEST(weft_files_raise__goes_up_to_the_hard_limit)
+{
+	struct rlimit old, low, now;
+
+	REQUIRE(!getrlimit(RLIMIT_NOFILE, &old));
+	low = old;
+	low.rlim_cur = 64;
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &low));
+	CHECK_EQ(weft_files_raise(), old.rlim_max);
+	REQUIRE(!getrlimit(RLIMIT_NOFILE, &now));
+	CHECK_EQ(now.rlim_cur, old.rlim_max);
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &old));
+}

@@ -24,19 +24,19 @@ static void leave(void)
 	rmdir(dir);
 }
 
-static int open_door(void)
+static struct weft_shm_door *open_door(void)
 {
 	if (!path[0]) {
 		REQUIRE(mkdtemp(dir));
 		snprintf(path, sizeof(path), "%s/ports", dir);
 		atexit(leave);
 	}
-	int fd = weft_shm_listen(path, error, sizeof(error));
+	struct weft_shm_door *door = NULL;
 
-	if (fd < 0)
+	if (weft_shm_door_open(&door, path, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
-	REQUIRE(fd >= 0);
-	return fd;
+	REQUIRE(door);
+	return door;
 }
 
 static int open_fds(void)
@@ -48,13 +48,16 @@ static int open_fds(void)
 	return n;
 }
 
-/* Accepts when somebody has come; the answer of weft_shm_accept(). */
-static int await(int door, struct weft_shm_hello *hello, int *fd)
+/* Until somebody has come and said something; the answer of weft_shm_knock(). */
+static int await(struct weft_shm_door *door, struct weft_shm_hello *hello, int *fd)
 {
-	struct pollfd wait = { .fd = door, .events = POLLIN };
+	struct pollfd wait = { .fd = weft_shm_door_fd(door), .events = POLLIN };
+	int said = 0;
 
-	REQUIRE(poll(&wait, 1, 5000) == 1);
-	return weft_shm_accept(door, hello, fd);
+	while (!said && poll(&wait, 1, 5000) == 1)
+		said = weft_shm_knock(door, 1, hello, fd);
+	REQUIRE(said);
+	return said;
 }
 
 /* The near end: sends one slot that came by the fill ring, marked, and then waits to be killed. */
@@ -101,7 +104,8 @@ static void far_close(struct far *far)
 
 TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 {
-	int door = open_door(), fd, fds_before = open_fds();
+	struct weft_shm_door *door = open_door();
+	int fd, fds_before = open_fds();
 	struct weft_shm_hello hello;
 	struct weft_shm_desc desc[4] = { { .slot = 5 }, { .slot = 6 } };
 	struct far far;
@@ -147,20 +151,20 @@ TEST(weft_shm_dial__hands_over_memory_and_tells_of_death)
 		close(ears[i]);
 	far_close(&far);
 	CHECK_EQ(open_fds(), fds_before);
-	close(door);
+	weft_shm_door_close(door);
 }
 
 TEST(weft_shm_listen__replaces_the_dead_and_no_others)
 {
-	int door = open_door();
+	struct weft_shm_door *door = open_door();
 	struct stat st;
 
 	CHECK(!stat(path, &st) && (st.st_mode & 0777) == 0600);
 	CHECK_EQ(weft_shm_listen(path, error, sizeof(error)), -1);
 	CHECK(strstr(error, path) != NULL);
-	close(door); /* its file stays */
+	weft_shm_door_close(door); /* its file stays */
 	door = open_door();
-	close(door);
+	weft_shm_door_close(door);
 	unlink(path);
 	FILE *file = fopen(path, "w"); /* somebody's own */
 
@@ -186,16 +190,14 @@ static int knock(void)
 	return fd;
 }
 
-TEST(weft_shm_accept__turns_away_who_talks_nonsense)
+TEST(weft_shm_knock__turns_away_who_talks_nonsense)
 {
-	int door = open_door(), fd = -1, guest, fds_before = open_fds();
+	struct weft_shm_door *door = open_door();
+	int fd = -1, guest, fds_before = open_fds();
 	struct weft_shm_hello hello;
 	uint8_t bytes[4096];
 
-	CHECK_EQ(weft_shm_accept(door, &hello, &fd), 0);
-	guest = knock(); /* says nothing */
-	CHECK_EQ(await(door, &hello, &fd), -1);
-	close(guest);
+	CHECK_EQ(weft_shm_knock(door, 1, &hello, &fd), 0);
 	guest = knock(); /* hangs up */
 	close(guest);
 	CHECK_EQ(await(door, &hello, &fd), -1);
@@ -207,7 +209,7 @@ TEST(weft_shm_accept__turns_away_who_talks_nonsense)
 		close(guest);
 	}
 	CHECK_EQ(open_fds(), fds_before);
-	close(door);
+	weft_shm_door_close(door);
 }
 
 static void dial_and_expect(const char *host, const char *text)
@@ -226,7 +228,7 @@ static void dial_and_expect(const char *host, const char *text)
 
 TEST(weft_shm_dial__says_why_not)
 {
-	int door = open_door();
+	struct weft_shm_door *door = open_door();
 	pid_t child = fork();
 
 	if (!child) {
@@ -235,10 +237,7 @@ TEST(weft_shm_dial__says_why_not)
 
 		alarm(20);
 		for (unsigned i = 0; i < 23; i++) { /* the last twenty are one call's */
-			struct pollfd wait = { .fd = door, .events = POLLIN };
-
-			poll(&wait, 1, 5000);
-			if (weft_shm_accept(door, &hello, &fd) != 1)
+			if (await(door, &hello, &fd) != 1)
 				continue;
 			if (i == 0 || i == 2)
 				weft_shm_refuse(fd, hello.host);
@@ -251,7 +250,7 @@ TEST(weft_shm_dial__says_why_not)
 	dial_and_expect("once more h9", "once more h9"); /* after it was hung up on */
 	dial_and_expect("h1", "hung up");
 	waitpid(child, NULL, 0);
-	close(door);
+	weft_shm_door_close(door);
 	dial_and_expect("h1", "refused"); /* the kernel's word for a file without a process */
 	unlink(path);
 	dial_and_expect("h1", "No such file");
@@ -353,18 +352,16 @@ static void tell_lie(int fd, unsigned which)
 
 TEST(weft_shm_dial__survives_a_far_end_that_lies)
 {
-	int door = open_door();
+	struct weft_shm_door *door = open_door();
 	pid_t child = fork();
 
 	if (!child) {
 		alarm(30);
 		for (unsigned i = 0; i < LIES; i++) {
-			struct pollfd wait = { .fd = door, .events = POLLIN };
 			struct weft_shm_hello hello;
 			int fd;
 
-			poll(&wait, 1, 5000);
-			if (weft_shm_accept(door, &hello, &fd) == 1)
+			if (await(door, &hello, &fd) == 1)
 				tell_lie(fd, i);
 		}
 		pause();
@@ -373,5 +370,5 @@ TEST(weft_shm_dial__survives_a_far_end_that_lies)
 		dial_and_expect("h1", i < 2 || i > 8 ? "the " : "memory");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	close(door);
+	weft_shm_door_close(door);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 static struct place place;
@@ -84,7 +85,7 @@ TEST(control_serve__ends_who_never_ends_his_line)
 	end();
 }
 
-TEST(control_accept__takes_so_many_and_no_more)
+TEST(control_accept__lets_the_oldest_go_for_a_newcomer)
 {
 	int fds[CLIENTS_MAX + 4];
 
@@ -93,19 +94,56 @@ TEST(control_accept__takes_so_many_and_no_more)
 		fds[i] = dial();
 		turns(sw, 1);
 	}
-	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(!hear(fds[i]));
+	for (unsigned i = 4; i < WEFT_COUNT(fds); i++) {
 		say(fds[i], "{\"op\":\"hello\"}\n");
 		const char *answer = hear(fds[i]);
 		CHECK(answer && strstr(answer, "\"ok\":true"));
 	}
-	CHECK(!hear(fds[CLIENTS_MAX]));
+	close(fds[4]);
+	fds[4] = dial(); /* that place is free again: nobody has to go */
+	turns(sw, 2);
+	say(fds[5], "{\"op\":\"hello\"}\n");
+	CHECK(hear(fds[5]));
 	for (unsigned i = 0; i < WEFT_COUNT(fds); i++)
 		close(fds[i]);
+	end();
+}
+
+TEST(control_tidy__ends_who_is_silent_for_ten_seconds)
+{
+	begin();
+	int mute = dial(), slow = dial(), asks = dial();
 	turns(sw, 3);
-	int fd = dial(); /* there is room again */
-	say(fd, "{\"op\":\"hello\"}\n");
-	CHECK(hear(fd));
-	close(fd);
+	uint64_t late_ns = real_now_ns() + UINT64_C(10000000000);
+
+	CHECK(control_next_ns(sw) < late_ns);
+	usleep(20000);
+	say(slow, "{"); /* half a line is as good as none */
+	say(asks, "{\"op\":\"hello\"}\n");
+	CHECK(hear(asks));
+	(void)loop_turn(sw, late_ns);
+	CHECK(!hear(mute));
+	CHECK(!hear(slow));
+	say(asks, "{\"op\":\"hello\"}\n");
+	CHECK(hear(asks));
+	CHECK(sw->next_late_ns > late_ns && sw->next_late_ns != WEFT_NEVER);
+	close(mute);
+	close(slow);
+	close(asks);
+	end();
+}
+
+TEST(control_open__is_for_its_user_only)
+{
+	struct stat st;
+
+	begin();
+	REQUIRE(!stat(sw->control_path, &st));
+	CHECK_EQ(st.st_mode & 0777, 0600);
+	REQUIRE(!stat(sw->ports_path, &st));
+	CHECK_EQ(st.st_mode & 0777, 0600);
 	end();
 }
 

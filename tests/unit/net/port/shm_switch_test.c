@@ -9,7 +9,7 @@ struct switched {
 	struct weft_shm_link *link;
 	struct weft_port *port;
 	struct raw *raw; /* of the host whose packets the switch brings */
-	int listener;
+	struct weft_shm_door *door;
 };
 
 static void open_switched(struct switched *s, struct weft_shm_port_config *config)
@@ -25,12 +25,11 @@ static void open_switched(struct switched *s, struct weft_shm_port_config *confi
 	int fd;
 
 	find_place();
-	s->listener = weft_shm_listen(path, error, sizeof(error));
-	REQUIRE(s->listener >= 0);
+	REQUIRE(!weft_shm_door_open(&s->door, path, error, sizeof(error)));
 	REQUIRE(!weft_shm_pool_open(&s->pool, 64, 4352, error, sizeof(error)));
 	REQUIRE(!weft_shm_link_open(&s->link, &s->pool, 2, 64, error, sizeof(error)));
 	REQUIRE(!pthread_create(&thread, NULL, dial, config));
-	while (weft_shm_accept(s->listener, &hello, &fd) != 1)
+	while (weft_shm_knock(s->door, 1, &hello, &fd) != 1)
 		usleep(1000);
 	hello.udp_port = 5000;
 	REQUIRE(!weft_shm_welcome(fd, &hello, s->link));
@@ -62,7 +61,7 @@ static void close_switched(struct switched *s)
 	s->port->ops->close(s->port);
 	weft_shm_link_close(s->link);
 	weft_shm_pool_close(&s->pool);
-	close(s->listener);
+	weft_shm_door_close(s->door);
 }
 
 TEST(rx__sees_marks_and_counts_what_is_foul)
