@@ -7,7 +7,9 @@
  * no one to wait for it, and whatever ends this process takes the whole fabric with it.
  *
  * Requests are structs over a local seqpacket socket, since both ends are this very program; a
- * number in front tells apart versions that are not.
+ * number in front tells apart versions that are not.  Whoever has not asked anything yet has a
+ * deadline; who has may be a demonstration that asks again after an hour, and is hung up on when
+ * all places are taken and nobody has been silent for longer.
  */
 #include "local.h"
 
@@ -26,8 +28,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <weft/accept.h>
 
 #define CLIENTS_MAX 64
+#define FIRST_NS UINT64_C(2000000000)    /* to ask the first thing: it is asked at once */
+#define IDLE_NS UINT64_C(86400000000000) /* between requests: longer than any run has paused */
 /* Above the switches and the pumps of our programs, which have 2 (live_hurry, loop_real_time): who
  * breaks and mends has next to nothing to do, but must do it when it is due. */
 #define REAL_TIME_PRIORITY 3
@@ -39,9 +44,10 @@ struct keeper {
 	struct world world;
 	const char *name;
 	int user_ns_fd; /* -1: root's lab, no user namespace of its own */
-	int signal_fd, listen_fd;
+	int signal_fd;
+	struct weft_listener listener;
 	int clients[CLIENTS_MAX];
-	uint32_t n_clients;
+	uint64_t until_ns[CLIENTS_MAX]; /* 0: no client */
 	bool done;
 };
 
@@ -93,13 +99,14 @@ static bool open_sockets(struct keeper *k)
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	k->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	k->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	k->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	WEFT_ASSERT(sizeof(address.sun_path) >= STATE_PATH_BYTES);
-	if (k->signal_fd < 0 || k->listen_fd < 0 || !state_path(address.sun_path, k->name, "sock"))
+	if (k->signal_fd < 0 || k->listener.fd < 0 ||
+		!state_path(address.sun_path, k->name, "sock"))
 		return world_fail(&k->world, "cannot make a socket: %s", strerror(errno));
 	(void)unlink(address.sun_path);
-	if (bind(k->listen_fd, (struct sockaddr *)&address, sizeof(address)) ||
-		listen(k->listen_fd, CLIENTS_MAX))
+	if (bind(k->listener.fd, (struct sockaddr *)&address, sizeof(address)) ||
+		listen(k->listener.fd, CLIENTS_MAX))
 		return world_fail(&k->world, "%s: %s", address.sun_path, strerror(errno));
 	return true;
 }
@@ -302,27 +309,54 @@ static bool serve(struct keeper *k, int client)
 	return false;
 }
 
-static void accept_client(struct keeper *k)
+static void drop(struct keeper *k, uint32_t place)
 {
-	int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	(void)close(k->clients[place]);
+	k->until_ns[place] = 0;
+}
+
+static void accept_client(struct keeper *k, uint64_t now_ns)
+{
+	int fd = weft_accept(&k->listener, now_ns);
+	uint32_t place = weft_waiting_place(k->until_ns, CLIENTS_MAX);
 
 	if (fd < 0)
 		return;
-	if (k->n_clients == CLIENTS_MAX)
-		(void)close(fd);
-	else
-		k->clients[k->n_clients++] = fd;
+	if (k->until_ns[place])
+		drop(k, place);
+	k->clients[place] = fd;
+	k->until_ns[place] = now_ns + FIRST_NS;
 }
 
-static int wait_ms(const struct keeper *k)
+static int wait_ms(const struct keeper *k, uint64_t now_ns)
 {
-	uint64_t next_ns = fault_next_ns(&k->world), now_ns = clock_now_ns();
+	uint64_t next_ns = fault_next_ns(&k->world);
 
+	next_ns = WEFT_MIN(next_ns, weft_waiting_next_ns(k->until_ns, CLIENTS_MAX));
+	if (k->listener.again_ns)
+		next_ns = WEFT_MIN(next_ns, k->listener.again_ns);
 	if (next_ns == UINT64_MAX)
 		return -1;
 	if (next_ns <= now_ns)
 		return 0;
 	return (int)WEFT_MIN((next_ns - now_ns + 999999) / 1000000, UINT64_C(3600000));
+}
+
+/* polls: those of clients, in the order of their places. */
+static void serve_clients(struct keeper *k, const struct pollfd *polls)
+{
+	uint32_t late;
+
+	for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+		if (!k->until_ns[i] || !polls++->revents)
+			continue;
+		if (serve(k, k->clients[i]))
+			k->until_ns[i] = clock_now_ns() + IDLE_NS;
+		else
+			drop(k, i);
+	}
+	while ((late = weft_waiting_late(k->until_ns, CLIENTS_MAX, clock_now_ns())) < CLIENTS_MAX)
+		drop(k, late);
 }
 
 /* Where it is allowed. */
@@ -337,31 +371,32 @@ static void keep(struct keeper *k)
 {
 	go_first();
 	while (!k->done) {
+		uint64_t now_ns = clock_now_ns();
+		bool listens = weft_listener_is_open(&k->listener, now_ns);
 		struct pollfd polls[FDS + CLIENTS_MAX] = {
-			{ .fd = k->listen_fd, .events = POLLIN },
+			{ .fd = listens ? k->listener.fd : -1, .events = POLLIN },
 			{ .fd = k->signal_fd, .events = POLLIN },
 			{ .fd = k->world.soft.pid_fd, .events = POLLIN },
 		};
-		uint32_t n = k->n_clients, kept = 0;
 
-		for (uint32_t i = 0; i < n; i++)
-			polls[FDS + i] = (struct pollfd){ .fd = k->clients[i], .events = POLLIN };
-		if (poll(polls, FDS + n, wait_ms(k)) < 0 && errno != EINTR)
+		uint32_t n = FDS;
+
+		/* Free places are left out: poll() takes no more than we may have descriptors. */
+		for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+			if (k->until_ns[i])
+				polls[n++] =
+					(struct pollfd){ .fd = k->clients[i], .events = POLLIN };
+		}
+		if (poll(polls, n, wait_ms(k, now_ns)) < 0 && errno != EINTR)
 			return;
 		(void)fault_expire(&k->world, clock_now_ns());
 		if (polls[1].revents)
 			k->done = true;
 		if (polls[2].revents)
 			soft_reap(&k->world);
-		for (uint32_t i = 0; i < n; i++) {
-			if (!polls[FDS + i].revents || serve(k, k->clients[i]))
-				k->clients[kept++] = k->clients[i];
-			else
-				(void)close(k->clients[i]);
-		}
-		k->n_clients = kept;
+		serve_clients(k, polls + FDS);
 		if (polls[0].revents)
-			accept_client(k);
+			accept_client(k, clock_now_ns());
 	}
 }
 
@@ -382,6 +417,7 @@ void keeper_run(const char *name, struct weft_topo *topo, const struct weft_lab_
 
 	keeper.name = own.name = name;
 	(void)prctl(PR_SET_NAME, "weft-lab");
+	(void)weft_files_raise(); /* each node costs some, each client one */
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGPIPE, SIG_IGN);
