@@ -258,7 +258,7 @@ static void *must(void *p)
 {
 	if (!p) {
 		fputs("out of memory\n", stderr);
-		abort();
+		exit(EXIT_FAILURE);
 	}
 	return p;
 }

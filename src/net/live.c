@@ -139,7 +139,10 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	char *list = strdup(planes), *rest = list, *word;
 	int rc = 0;
 
-	WEFT_ASSERT(list);
+	if (!list) {
+		snprintf(error, bytes, "no memory");
+		return -1;
+	}
 	live->udp.format = WEFT_UDP_PLAIN;
 	live->udp.no_checksum = live->config.no_checksum;
 	while (!rc && (word = strsep(&rest, ","))) {
@@ -236,7 +239,10 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 	const char *fabric = config->fabric ? config->fabric : getenv("WEFT_FABRIC");
 	int rc;
 
-	WEFT_ASSERT(live);
+	if (!live) {
+		snprintf(error, error_bytes, "no memory");
+		return -1;
+	}
 	live->listener = -1;
 	live->config = *config;
 	if (config->planes) {

@@ -120,7 +120,10 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 	memcpy(attr.src_port, offer->src_port, sizeof(attr.src_port));
 	memcpy(attr.addr, offer->addr, sizeof(attr.addr));
 	if (live->kind->peer_add(live->port, peer, &attr)) {
-		snprintf(error, bytes, "%s: its addresses are in use by another peer", offer->host);
+		snprintf(error, bytes,
+			"%s: its addresses are in use by another peer, or there is no memory for "
+			"it",
+			offer->host);
 		return -1;
 	}
 	uint32_t want = live->config.paths ? live->config.paths : PATHS_DEFAULT;
@@ -158,7 +161,10 @@ int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *
 	}
 	struct routes *routes = calloc(1, sizeof(*routes));
 
-	WEFT_ASSERT(routes);
+	if (!routes) {
+		snprintf(error, error_bytes, "%s: no memory for its paths", offer->host);
+		return -1;
+	}
 	int rc = add(live, offer, empty, routes, error, error_bytes);
 
 	free(routes);

@@ -135,7 +135,8 @@ static int add_srv6_peer(struct weft_port *port, uint32_t peer, const struct wef
 	struct weft_udp_path *paths = calloc(attr->n_paths, sizeof(*paths));
 	struct weft_udp_peer one = *attr;
 
-	WEFT_ASSERT(paths);
+	if (!paths)
+		return -1;
 	one.paths = paths;
 	for (uint32_t i = 0; i < attr->n_paths; i++) {
 		uint32_t plane = weft_ev_plane(attr->paths[i].ev);

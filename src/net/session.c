@@ -153,7 +153,10 @@ static int recv_offer(int fd, struct offer *offer, char *error, size_t bytes)
 	char *line = calloc(1, OFFER_TEXT_MAX);
 	int rc = -1;
 
-	WEFT_ASSERT(line);
+	if (!line) {
+		snprintf(error, bytes, "no memory for the peer's offer");
+		return -1;
+	}
 	if (!line_recv(fd, line, OFFER_TEXT_MAX, in_ns(LINE_LIMIT_NS)))
 		rc = offer_decode(line, offer, error, bytes);
 	else if (!line[0] && errno == ECONNRESET)
@@ -244,23 +247,28 @@ static int await_client(struct weft_live *live, uint64_t deadline_ns)
 int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meeting **out,
 	char *error, size_t error_bytes)
 {
-	struct weft_meeting *meeting = calloc(1, sizeof(*meeting));
+	struct weft_meeting *meeting = NULL;
 	uint64_t deadline_ns = in_ns(limit_ns);
 	int rc = NOBODY;
 
-	WEFT_ASSERT(meeting);
-	meeting->live = live;
 	while (rc == NOBODY) {
-		meeting->fd = await_client(live, deadline_ns);
-		if (meeting->fd < 0)
-			break;
-		rc = recv_offer(meeting->fd, &meeting->offer, error, error_bytes);
+		int fd = await_client(live, deadline_ns);
+
+		if (fd >= 0 && !meeting)
+			meeting = calloc(1, sizeof(*meeting));
+		if (fd >= 0 && !meeting) { /* hung up on, so that who asks again does not spin */
+			line_close(fd);
+			snprintf(error, error_bytes, "no memory for a client");
+			return -1;
+		}
+		if (fd < 0) {
+			free(meeting);
+			return 0;
+		}
+		*meeting = (struct weft_meeting){ .live = live, .fd = fd };
+		rc = recv_offer(fd, &meeting->offer, error, error_bytes);
 		if (rc == NOBODY)
-			line_close(meeting->fd);
-	}
-	if (meeting->fd < 0) {
-		free(meeting);
-		return 0;
+			line_close(fd);
 	}
 	if (rc || live_check(live, &meeting->offer, error, error_bytes)) {
 		weft_live_refuse(meeting, error);
