@@ -428,6 +428,14 @@ bool fault_add(
 	return true;
 }
 
+void fault_since(struct world *world, uint32_t id, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < world->n_faults; i++) {
+		if (world->faults[i].id == id)
+			world->faults[i].age_ns = now_ns;
+	}
+}
+
 bool fault_undo(struct world *world, uint32_t id)
 {
 	uint32_t kept = 0, gone[WEFT_LAB_FAULTS_MAX], n = 0;

@@ -261,6 +261,8 @@ static void answer(struct keeper *k, int client, const struct lab_request *reque
 		return;
 	case LAB_FAULT:
 		ok = fault_add(&k->world, &request->fault, clock_now_ns(), &reply.n);
+		if (ok)
+			fault_since(&k->world, reply.n, clock_now_ns());
 		break;
 	case LAB_UNDO:
 		ok = fault_undo(&k->world, request->arg);

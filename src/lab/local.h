@@ -217,6 +217,8 @@ int program_sids(struct world *world, uint32_t node, struct weft_lab_sid sids[],
 bool fault_check(struct world *world, const struct weft_lab_fault *fault);
 bool fault_add(
 	struct world *world, const struct weft_lab_fault *fault, uint64_t now_ns, uint32_t *id);
+/* Its time counts from now on: what it took to make it is not taken off. */
+void fault_since(struct world *world, uint32_t id, uint64_t now_ns);
 bool fault_undo(struct world *world, uint32_t id); /* 0: all */
 bool fault_expire(struct world *world, uint64_t now_ns);
 bool fault_record(struct world *world, uint32_t id, struct weft_lab_record *record);

@@ -198,6 +198,12 @@ TEST(fault_expire__ends_a_fault_in_time)
 	CHECK(fault_expire(&world, 1499));
 	CHECK_EQ(world.n_faults, 1);
 	CHECK_EQ(deliver_all(&world, 0, 3), all & ~ev_bits(&world, 0, 3, 0, ANY));
+	/* It took so long to make that its time began later. */
+	fault_since(&world, id, 1200);
+	CHECK_EQ(fault_next_ns(&world), 1700);
+	CHECK(fault_expire(&world, 1500));
+	CHECK_EQ(world.n_faults, 1);
+	fault_since(&world, id, 1000);
 	CHECK(fault_expire(&world, 1500));
 	CHECK_EQ(world.n_faults, 0);
 	CHECK_EQ(deliver_all(&world, 0, 3), all);
