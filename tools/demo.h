@@ -11,6 +11,7 @@
  *   demo_copy     Weft: the same by `weft cp`
  *   demo_watch    what goes on beside: bytes per plane, and when the machine itself stood still
  *   demo_run      one transport: start, wait, break, mend, stop
+ *   demo_judge    which faults have happened, by the lab's own record
  *   demo_series   numbers out of arrival times: rates, stalls
  *   demo_picture  the timeline in a terminal
  *   demo_report   tables, report.json, report.html
@@ -28,7 +29,9 @@
 #include "term.h"
 
 #define DEMO_TEXT_BYTES 512
+#define DEMO_WHY_BYTES 256
 #define DEMO_FAULTS_MAX 16
+#define DEMO_TIMES_MAX 4              /* that one of them strikes: flaps */
 #define DEMO_BIN_NS UINT64_C(1000000) /* of arrival times: what a stall is rounded to */
 
 #define DEMO_PLANES 8
@@ -88,10 +91,44 @@ struct demo_plan {
 
 void plan_all(struct demo_plan *plan, bool deaths_only);
 uint64_t plan_fault_ns(const struct demo_plan *plan, unsigned i); /* start of fault i */
+uint64_t plan_for_ns(const struct demo_plan *plan, unsigned i);   /* of each time it strikes */
+/* When it strikes for that time: flaps are as long down as up, beginning and ending with down. */
+uint64_t plan_strike_ns(const struct demo_plan *plan, unsigned i, unsigned time);
+uint64_t plan_late_ns(const struct demo_plan *plan); /* later than this is not as planned */
 uint64_t plan_total_ns(const struct demo_plan *plan);
-/* Breaks it; text: what was broken, for people. */
-int plan_strike(const struct demo_plan *plan, unsigned i, unsigned time, struct weft_lab *lab,
-	uint32_t t1, char text[DEMO_TEXT_BYTES], char *error, size_t error_bytes);
+/* Breaks it; text: what was broken, for people; id: the lab's number for it. */
+int plan_strike(const struct demo_plan *plan, unsigned i, struct weft_lab *lab, uint32_t t1,
+	char text[DEMO_TEXT_BYTES], uint32_t *id, char *error, size_t error_bytes);
+
+/* ---- demo_judge.c ---- */
+
+enum demo_verdict { DEMO_NOT_MADE, DEMO_OTHERWISE, DEMO_MADE };
+extern const char *const demo_verdicts[]; /* "not made", "otherwise", "made" */
+
+struct demo_strike {                   /* one time that a fault is made */
+	uint64_t due_ns, for_ns;       /* as planned */
+	uint32_t id;                   /* the lab's; 0: not asked for, or refused */
+	struct weft_lab_record record; /* all zero: nothing is known of it */
+};
+
+struct demo_judged {
+	enum demo_verdict verdict;
+	char why[DEMO_WHY_BYTES]; /* not DEMO_MADE: what was otherwise, or why not */
+	uint64_t from_ns, to_ns;  /* in force, by the lab's word; 0: never */
+	uint64_t lasted_ns;       /* in between, for certain */
+};
+
+/* Fills in the records; out->why where the lab does not tell. */
+void judge_ask(
+	struct weft_lab *lab, struct demo_strike strikes[], unsigned n, struct demo_judged *out);
+/* At some time in [from, end). */
+bool judge_was_on(const struct weft_lab_record *record, uint64_t from_ns, uint64_t end_ns);
+/*
+ * One fault, of n strikes, in a transfer that ended at end_ns.  out->why may say beforehand why
+ * some were not asked for.
+ */
+void judge(const struct demo_strike strikes[], unsigned n, uint64_t end_ns, uint64_t late_ns_max,
+	struct demo_judged *out);
 
 /* ---- demo_file.c ---- */
 
@@ -131,7 +168,9 @@ enum demo_transport { DEMO_WEFT, DEMO_MPTCP, DEMO_TCP, DEMO_TRANSPORTS };
 extern const char *const demo_names[DEMO_TRANSPORTS];
 
 struct demo_hit {
-	uint64_t from_ns, to_ns, end_ns; /* broken, mended, next one or end */
+	struct demo_strike strikes[DEMO_TIMES_MAX];
+	struct demo_judged judged;
+	uint64_t end_ns; /* of what is said about "after": the next one begins, or all is over */
 	char text[DEMO_TEXT_BYTES];
 	double before_bps, during_bps, after_bps;
 	struct demo_gap stall;
@@ -146,11 +185,13 @@ struct demo_run {
 	struct demo_samples samples;
 	struct demo_gap machine[DEMO_GAPS_MAX]; /* gaps of CPUs */
 	size_t n_machine;
-	struct demo_hit hits[DEMO_FAULTS_MAX];
-	unsigned n_hits;
-	struct demo_gap stall; /* the longest of all */
+	struct demo_hit hits[DEMO_FAULTS_MAX]; /* of the plan's faults, each */
+	struct demo_gap stall;                 /* the longest of all */
 	uint64_t stall_machine_ns;
-	uint64_t zero_ns, end_ns; /* the plan's time 0; end of the last gap, or of the transfer */
+	/* The receiver's first byte; its last, or the end of the plan.  While it runs, zero_ns is
+	 * when the receiver's ports began to count: when the plan's time begins. */
+	uint64_t zero_ns, end_ns;
+	uint64_t bytes; /* in between */
 	uint64_t wrong_bytes, retransmits, paths;
 	char sha256[65];           /* of both ends, which compared them */
 	json_t *sender, *receiver; /* all that `weft cp` said */
@@ -182,7 +223,12 @@ extern const struct demo_driver demo_stream, demo_copy;
 
 /* Runs transport run->transport through the plan.  Also after a failure, run can be reported. */
 int run_transport(struct demo *demo, struct demo_run *run);
-void run_measure(const struct demo *demo, struct demo_run *run); /* hits and stalls from series */
+/* Hits and stalls from the series and from what the lab has noted. */
+void run_measure(const struct demo *demo, struct demo_run *run);
+/* How many of the plan's faults were made as planned. */
+unsigned run_made(const struct demo *demo, const struct demo_run *run);
+/* Every fault of the plan was made in each run, and nothing else is said to be the same. */
+bool runs_all_made(const struct demo *demo, const struct demo_run runs[], unsigned n);
 /* How much of a stall lies within a gap of the machine or of the receiver's process. */
 uint64_t run_machine_share(const struct demo_run *run, struct demo_gap stall);
 void run_end(struct demo_run *run);

@@ -152,9 +152,6 @@ static int stop(struct demo *demo, struct demo_run *run)
 			demo->file, copy, &run->wrong_bytes, run->error, sizeof(run->error));
 	(void)unlink(copy);
 	run->done = !run->failed && !*run->error;
-	/* The report's last bin may have been written before the last packet came. */
-	if (run->done)
-		run->series.bytes = demo->file_bytes;
 	return run->done ? 0 : -1;
 }
 

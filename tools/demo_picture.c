@@ -5,6 +5,8 @@
  * Goodput over time, one strip per transport on one scale and one time axis, faults below in the
  * same columns.  A column in which nothing at all arrived is left empty down to the axis: that is
  * what an outage looks like, and the reason for drawing it in full height rather than as a line.
+ * Red is what the lab has noted, in each run; the number of a fault that was not made stands in
+ * brackets where the plan has it.
  */
 #include "demo.h"
 
@@ -37,7 +39,9 @@ static uint64_t edge(const struct demo *demo, const struct demo_run *run, unsign
 
 static unsigned column_of(const struct demo *demo, uint64_t since_ns)
 {
-	return (unsigned)(since_ns * columns_of(demo) / plan_total_ns(&demo->plan));
+	uint64_t column = since_ns * columns_of(demo) / plan_total_ns(&demo->plan);
+
+	return (unsigned)WEFT_MIN(column, (uint64_t)COLUMNS_MAX);
 }
 
 static void print_strip(const struct demo *demo, const struct demo_run *run, double max)
@@ -67,34 +71,48 @@ static void print_strip(const struct demo *demo, const struct demo_run *run, dou
 	}
 }
 
-static void print_axis(const struct demo *demo)
+/* '=' where something was broken, and the numbers below. */
+static void mark_faults(const struct demo *demo, const struct demo_run *run, unsigned columns,
+	char broken[COLUMNS_MAX + 1], char numbers[COLUMNS_MAX + 8])
 {
-	const struct demo_plan *plan = &demo->plan;
+	memset(broken, ' ', COLUMNS_MAX + 1);
+	memset(numbers, ' ', COLUMNS_MAX + 8);
+	for (unsigned i = 0; i < demo->plan.n; i++) {
+		const struct demo_judged *j = &run->hits[i].judged;
+		unsigned at = column_of(demo, plan_fault_ns(&demo->plan, i));
+		char text[8];
+
+		if (j->from_ns) {
+			unsigned to = column_of(demo, j->to_ns - run->zero_ns);
+
+			at = column_of(demo, j->from_ns - run->zero_ns);
+			for (unsigned c = at; c < columns && (c <= at || c < to); c++)
+				broken[c] = '=';
+		}
+		int n = snprintf(text, sizeof(text), j->verdict == DEMO_NOT_MADE ? "(%u)" : "%u",
+			(uint8_t)(i + 1));
+		if (at < columns)
+			memcpy(numbers + at, text, (size_t)n);
+	}
+	numbers[columns] = 0;
+}
+
+static void print_axis(const struct demo *demo, const struct demo_run *run)
+{
 	const struct term *term = demo->term;
 	unsigned columns = columns_of(demo);
-	char line[COLUMNS_MAX + 1];
+	char broken[COLUMNS_MAX + 1], numbers[COLUMNS_MAX + 8];
 
-	memset(line, ' ', sizeof(line));
-	for (unsigned i = 0; i < plan->n; i++) {
-		unsigned from = column_of(demo, plan_fault_ns(plan, i));
-		unsigned to = column_of(demo, plan_fault_ns(plan, i) + plan->hold_ns);
-
-		for (unsigned c = from; c < columns && (c <= from || c < to); c++)
-			line[c] = '=';
-		if (from < columns)
-			line[from] = (char)('1' + i);
-	}
+	mark_faults(demo, run, columns, broken, numbers);
 	printf("%*s%s", MARGIN - 1, "", term->utf8 ? "└" : "+");
 	for (unsigned c = 0; c < columns; c++) {
-		bool broken = line[c] != ' ';
+		bool is_broken = broken[c] != ' ';
 
-		fputs(broken ? term_on(term, TERM_RED) : term_off(term), stdout);
-		fputs(!term->utf8 ? (broken ? "=" : "-") : broken ? "━" : "─", stdout);
+		fputs(is_broken ? term_on(term, TERM_RED) : term_off(term), stdout);
+		fputs(!term->utf8 ? (is_broken ? "=" : "-") : is_broken ? "━" : "─", stdout);
 	}
-	printf("%s\n%*s%s", term_off(term), MARGIN, "", term_on(term, TERM_RED));
-	for (unsigned c = 0; c < columns; c++)
-		putchar(line[c] == '=' ? ' ' : line[c]);
-	printf("%s\n", term_off(term));
+	printf("%s\n%*s%s%s%s\n", term_off(term), MARGIN, "", term_on(term, TERM_RED), numbers,
+		term_off(term));
 }
 
 static void print_scale(const struct demo *demo)
@@ -123,12 +141,13 @@ void picture_print(const struct demo *demo, const struct demo_run runs[], unsign
 	char text[HUMAN_MAX];
 
 	printf("\n%sGoodput over time%s, as the receiving program had it; full height is %s, "
-	       "what all planes carry.  Red: faults.\n\n",
+	       "what all planes carry.  Red: faults%s.\n\n",
 		term_on(demo->term, TERM_BOLD), term_off(demo->term),
-		human_rate(text, (uint64_t)max));
+		human_rate(text, (uint64_t)max),
+		runs_all_made(demo, runs, n) ? "" : "; (n): not made");
 	for (unsigned r = 0; r < n; r++) {
 		print_strip(demo, &runs[r], max);
-		print_axis(demo);
+		print_axis(demo, &runs[r]);
 	}
 	print_scale(demo);
 	printf("\n");

@@ -48,13 +48,30 @@ uint64_t plan_fault_ns(const struct demo_plan *plan, unsigned i)
 	return plan->lead_ns + i * (plan->hold_ns + plan->gap_ns);
 }
 
+uint64_t plan_for_ns(const struct demo_plan *plan, unsigned i)
+{
+	WEFT_ASSERT(plan->faults[i]->times <= DEMO_TIMES_MAX);
+	return plan->hold_ns / (2 * plan->faults[i]->times - 1);
+}
+
+uint64_t plan_strike_ns(const struct demo_plan *plan, unsigned i, unsigned time)
+{
+	return plan_fault_ns(plan, i) + 2 * time * plan_for_ns(plan, i);
+}
+
+/* Half a gap: with the fault that follows a late one it has nothing to do yet. */
+uint64_t plan_late_ns(const struct demo_plan *plan)
+{
+	return plan->gap_ns / 2;
+}
+
 uint64_t plan_total_ns(const struct demo_plan *plan)
 {
 	return plan_fault_ns(plan, plan->n);
 }
 
-int plan_strike(const struct demo_plan *plan, unsigned i, unsigned time, struct weft_lab *lab,
-	uint32_t t1, char text[DEMO_TEXT_BYTES], char *error, size_t error_bytes)
+int plan_strike(const struct demo_plan *plan, unsigned i, struct weft_lab *lab, uint32_t t1,
+	char text[DEMO_TEXT_BYTES], uint32_t *id, char *error, size_t error_bytes)
 {
 	const struct demo_fault *f = plan->faults[i];
 	char where[WEFT_TOPO_NAME_BYTES + 16];
@@ -70,9 +87,7 @@ int plan_strike(const struct demo_plan *plan, unsigned i, unsigned time, struct 
 		    error, error_bytes))
 		return -1;
 	fault.loss_ppm = f->loss_ppm;
-	/* Flaps: as long down as up, beginning and ending with down. */
-	fault.for_ns = f->times > 1 ? plan->hold_ns / (2 * f->times - 1) : plan->hold_ns;
-	if (!time)
-		weft_lab_fault_text(weft_lab_topo(lab), &fault, text, DEMO_TEXT_BYTES);
-	return weft_lab_fault(lab, &fault, NULL, error, error_bytes);
+	fault.for_ns = plan_for_ns(plan, i);
+	weft_lab_fault_text(weft_lab_topo(lab), &fault, text, DEMO_TEXT_BYTES);
+	return weft_lab_fault(lab, &fault, id, error, error_bytes);
 }

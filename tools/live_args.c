@@ -78,6 +78,16 @@ void live_hurry(void)
 		(void)setpriority(PRIO_PROCESS, 0, -15);
 }
 
+void live_direct(bool on)
+{
+	const struct sched_param plain = { 0 };
+
+	if (on)
+		(void)be_real_time(3);
+	else
+		(void)sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &plain);
+}
+
 void live_hurry_second(void)
 {
 	(void)be_real_time(1);

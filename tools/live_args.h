@@ -22,7 +22,10 @@ uint64_t arg_number(
 /* Asks for the machine's attention: a pump that is not run is a network that stands still.  Only
  * root gets it; everybody else is served in turn. */
 void live_hurry(void);
-/* The same for a thread that the pump depends on: next to it, never before it. */
+/* Before the pumps, for what must happen at its time beside them (faults, samples) and takes next
+ * to none.  Off again before anything that takes time. */
+void live_direct(bool on);
+/* As live_hurry, for a thread that the pump depends on: next to it, never before it. */
 void live_hurry_second(void);
 
 #endif

@@ -6,5 +6,5 @@ set -eu
 unshare -n true 2>/dev/null || unshare -Urn true 2>/dev/null || exit 77
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$WEFT_BUILD/weft" demo soak --fabric "$1" --runs "${2:-5}" --seed "${3:-1}" --mib 64 \
+"$WEFT_BUILD/weft" demo soak --fabric "$1" --runs "${2:-5}" --seed "${3:-1}" --mib 128 \
 	--out "$folder"

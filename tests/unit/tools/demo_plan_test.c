@@ -11,6 +11,19 @@ TEST(plan_fault_ns__leaves_a_gap_after_each)
 	CHECK_EQ(plan_total_ns(&plan), 100 + 50 * plan.n);
 }
 
+TEST(plan_strike_ns__flaps_fill_the_hold_time)
+{
+	struct demo_plan plan = { .lead_ns = 100, .hold_ns = 50, .gap_ns = 20 };
+
+	plan_all(&plan, false);
+	REQUIRE(plan.faults[0]->times == 3);
+	CHECK_EQ(plan_for_ns(&plan, 0), 10);
+	CHECK_EQ(plan_strike_ns(&plan, 0, 0), 100);
+	CHECK_EQ(plan_strike_ns(&plan, 0, 2) + plan_for_ns(&plan, 0), 150);
+	CHECK_EQ(plan_for_ns(&plan, 1), 50);
+	CHECK_EQ(plan_late_ns(&plan), 10);
+}
+
 TEST(plan_all__deaths_are_a_part)
 {
 	struct demo_plan all, deaths;
@@ -27,6 +40,7 @@ TEST(plan_strike__breaks_what_the_plan_says)
 {
 	struct weft_lab_fault now[WEFT_LAB_FAULTS_MAX];
 	char text[DEMO_TEXT_BYTES], error[DEMO_TEXT_BYTES] = "";
+	uint32_t id = 0;
 	struct term term;
 	struct demo demo;
 
@@ -34,8 +48,10 @@ TEST(plan_strike__breaks_what_the_plan_says)
 	plan_all(&demo.plan, false);
 	demo.plan.hold_ns = 60000000000;
 	for (unsigned i = 0; i < demo.plan.n; i++) {
-		CHECK_EQ(plan_strike(&demo.plan, i, 0, demo.lab, 1, text, error, sizeof(error)), 0);
+		CHECK_EQ(plan_strike(&demo.plan, i, demo.lab, 1, text, &id, error, sizeof(error)),
+			0);
 		CHECK_STR(error, "");
+		CHECK_EQ(id, i + 1);
 		CHECK_EQ(weft_lab_faults(demo.lab, now, WEFT_LAB_FAULTS_MAX), 1);
 		CHECK_EQ(now[0].kind, demo.plan.faults[i]->kind);
 		CHECK_EQ(now[0].loss_ppm, demo.plan.faults[i]->loss_ppm);

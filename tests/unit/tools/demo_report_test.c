@@ -24,16 +24,17 @@ TEST(report_write__page_and_json_tell_the_same)
 
 	demo_up(&demo, &term);
 	plan_all(&demo.plan, false);
-	demo.plan.n = 1;
+	demo.plan.n = 2; /* the second is never made */
 	demo.plan.hold_ns = demo.plan.gap_ns = 100 * MS;
 	run.transport = DEMO_MPTCP;
 	run.zero_ns = START;
 	run.done = true;
-	run.n_hits = 1;
-	run.hits[0] = (struct demo_hit){ .from_ns = START + 300 * MS,
-		.to_ns = START + 400 * MS,
-		.end_ns = START + 500 * MS,
-		.text = "</script><b>" };
+	run.hits[0] = (struct demo_hit){ .text = "</script><b>" };
+	for (unsigned t = 0; t < 3; t++)
+		run.hits[0].strikes[t].record =
+			(struct weft_lab_record){ .on_ns = START + (300 + 40 * t) * MS,
+				.lift_ns = START + (320 + 40 * t) * MS,
+				.off_ns = START + (320 + 40 * t) * MS };
 	fill_series(&run.series, bins, 1000, START, 300, 350);
 	run_measure(&demo, &run);
 	json_t *json = report_json(&demo, &run, 1);
@@ -42,10 +43,18 @@ TEST(report_write__page_and_json_tell_the_same)
 	json_t *file = json_load_file(in_folder("report.json"), 0, NULL);
 	const json_t *first = json_array_get(json_object_get(file, "runs"), 0);
 	CHECK_STR(json_string_value(json_object_get(first, "transport")), "MPTCP");
-	CHECK_EQ(json_integer_value(json_object_get(first, "bytes")), 950000);
+	CHECK_NEAR(json_integer_value(json_object_get(first, "bytes")), 650000, 2000);
+	CHECK(json_is_false(json_object_get(file, "as_planned")));
+	CHECK(json_is_false(json_object_get(first, "as_planned")));
 	const json_t *hit = json_array_get(json_object_get(first, "faults"), 0);
 	const json_t *stall = json_object_get(hit, "stall");
 	CHECK_NEAR(json_real_value(json_object_get(stall, "ms")), 51.0, 1.0);
+	CHECK_STR(json_string_value(json_object_get(hit, "verdict")), "made");
+	CHECK_NEAR(json_real_value(json_object_get(hit, "from_s")), 0.2995, 0.001);
+	hit = json_array_get(json_object_get(first, "faults"), 1);
+	CHECK_STR(json_string_value(json_object_get(hit, "verdict")), "not made");
+	CHECK_STR(json_string_value(json_object_get(hit, "why")), "all was over by then");
+	CHECK(!json_object_get(hit, "from_s") && !json_object_get(hit, "stall"));
 	json_decref(file);
 	json_decref(json);
 
