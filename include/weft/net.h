@@ -21,6 +21,7 @@
  * Errors   Opening says what failed in one line of text.  What arrives broken is counted by
  *          reason in the port's statistics and goes no further.
  */
+#include <sys/types.h>
 #include <weft/engine.h>
 
 #ifdef __cplusplus
@@ -38,6 +39,22 @@ void weft_clock_sleep(uint64_t ns);  /* about; a signal ends it early */
 uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
+
+/* ---- inet: sockets for IPv6, and for IPv4 as ::ffff:a.b.c.d ---- */
+
+/*
+ * One socket for both where the kernel has IPv6; where it has none (ipv6.disable=1, a seccomp
+ * filter) one for IPv4 alone, which speaks of addresses in the same form.
+ */
+struct sockaddr_in6;
+int weft_inet_socket(int type); /* SOCK_DGRAM or SOCK_STREAM, does not block; -1: errno */
+bool weft_inet_is_v4(int fd);
+int weft_inet_bind(int fd, const uint8_t addr[16], uint16_t number); /* addr NULL: any */
+int weft_inet_connect(int fd, const uint8_t addr[16], uint16_t number);
+/* One datagram; from: an address of ours.  As sendto() and recvfrom(). */
+ssize_t weft_inet_send(int fd, const uint8_t from[16], const uint8_t to[16], uint16_t number,
+	const void *bytes, size_t n);
+ssize_t weft_inet_recv(int fd, void *bytes, size_t max, struct sockaddr_in6 *from);
 
 /* ---- port: the contract ---- */
 
@@ -138,7 +155,8 @@ struct weft_udp_peer {
 	uint16_t udp_port;
 	uint16_t src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint32_t n_src_ports;
-	uint32_t addrs; /* one per plane */
+	uint32_t addrs;  /* one per plane */
+	uint32_t absent; /* planes by which nothing comes from it or goes to it, for now */
 	uint8_t addr[WEFT_PORTS_MAX][16];
 	const struct weft_udp_path *paths; /* copied; every EV that may be used towards it */
 	uint32_t n_paths;                  /* <= WEFT_NET_EVS_MAX */

@@ -55,7 +55,7 @@ struct weft_live_config {
 	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
 	/* See struct weft_pump_config; no argument. */
 	void (*scatter)(void *arg, const struct weft_place *place);
-	bool no_checksum;    /* with planes: see struct weft_udp_config */
+	bool no_checksum;        /* with planes: see struct weft_udp_config */
 	enum weft_icrc_use icrc; /* shm only; weft_live_defaults(): made, not checked */
 };
 
@@ -74,7 +74,7 @@ struct weft_pump *weft_live_pump(struct weft_live *live);
 const struct weft_config *weft_live_engine(const struct weft_live *live);
 const char *weft_live_host(const struct weft_live *live);
 uint64_t weft_live_line_bps(const struct weft_live *live); /* of all planes' links together */
-uint32_t weft_live_random(struct weft_live *live); /* for keys: from the operating system */
+uint32_t weft_live_random(struct weft_live *live);         /* for keys: from the operating system */
 
 struct weft_session {
 	uint32_t peer, pathset, n_qps;
@@ -116,6 +116,7 @@ struct weft_live_end {
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint64_t rate_bps;
 	bool trim_nack;
+	uint32_t absent; /* planes that nobody has heard from: nothing goes there, nor comes */
 	uint8_t addr[WEFT_PORTS_MAX][16];
 };
 void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
@@ -124,6 +125,9 @@ void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
 int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
 	uint32_t *pathset, char *error, size_t error_bytes);
 void weft_live_peer_close(struct weft_live *live, uint32_t peer); /* as often as opened */
+/* Where one like this is open, its absent planes are these from now on; false: none is. */
+bool weft_live_peer_planes(struct weft_live *live, const struct weft_live_end *end);
+bool weft_live_peer_is_open(const struct weft_live *live, const struct weft_live_end *end);
 /* Congestion control and timeouts as this fabric wants them; all else is left alone. */
 void weft_live_qp_defaults(
 	const struct weft_live *live, uint64_t rate_bps, struct weft_qp_attr *attr);

@@ -4,9 +4,10 @@
  *
  * A datagram names its receiver by GID and QPN; where that process has its endpoint, and what its
  * engine calls the other end of the courier, one must ask.  The answer is kept while there is room.
- * Who asks says the same of himself, because a receiver must know whom a datagram is from, and his
+ * Who asks says the same of itself, because a receiver must know whom a datagram is from, and its
  * port would drop what comes from an address that nobody has told it.  A process that took
- * another's place asks anew, and thereby replaces it; so does one whose courier has failed.
+ * another's place asks anew, and replaces it when it has echoed our nonce (greet_in.c); so does one
+ * whose courier has failed.
  *
  * Every datagram sent looks for its contact, so they are found by a hash of what names them.  Who
  * chooses numbers so that all meet in one bucket makes it the list that it would be without.
@@ -18,7 +19,8 @@
 #include <string.h>
 
 #define ASK_AGAIN_NS UINT64_C(1000000000)
-#define KEEP_NS UINT64_C(1000000000)
+#define KEEP_NS UINT64_C(1000000000) /* what has been used so lately is not taken away */
+#define PASSIVE_PER_HOST (CONTACTS_MAX / 4)
 
 static struct contact **bucket(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
@@ -47,7 +49,7 @@ static void forget(struct weft_dev *dev, struct contact *contact)
 	*contact = (struct contact){ 0 };
 }
 
-static struct contact *find(
+struct contact *contact_find(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
 {
 	struct contact *contact = *bucket(dev, own_qpn, gid, qpn);
@@ -83,51 +85,89 @@ static bool get_courier(struct weft_dev *dev, struct contact *contact)
 	return contact->courier != NULL;
 }
 
-static struct contact *make(
-	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
+/* The one of the two that has not been used for longer; NULL: none. */
+static struct contact *older(struct contact *a, struct contact *b)
 {
-	struct contact *oldest = NULL;
-	uint64_t now = weft_clock_now(NULL);
+	return !a || b->used_ns < a->used_ns ? b : a;
+}
+
+/*
+ * The place for a new one; NULL: none.  What peers asked for, and never used, goes first.  Of it
+ * nobody fills more than a share: a host that asks for more takes the place of its own.
+ */
+static struct contact *find_place(
+	struct weft_dev *dev, const uint8_t gid[16], bool is_passive, uint64_t now)
+{
+	struct contact *oldest = NULL, *unused = NULL, *own = NULL, *free = NULL;
+	uint32_t n_own = 0;
 
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
 		struct contact *contact = &dev->contacts[i];
 
-		if (!oldest || contact->used_ns < oldest->used_ns)
-			oldest = contact; /* free ones: 0 */
+		if (!contact->in_use) {
+			free = free ? free : contact;
+			continue;
+		}
+		oldest = older(oldest, contact);
+		if (!contact->is_passive)
+			continue;
+		unused = older(unused, contact);
+		if (!memcmp(contact->gid, gid, 16)) {
+			own = older(own, contact);
+			n_own++;
+		}
 	}
-	if (oldest->in_use && now - oldest->used_ns < KEEP_NS)
+	if (is_passive && n_own >= PASSIVE_PER_HOST)
+		return now - own->used_ns < KEEP_NS ? NULL : own;
+	if (free)
+		return free;
+	if (unused && (!is_passive || now - unused->used_ns >= KEEP_NS))
+		return unused;
+	return now - oldest->used_ns < KEEP_NS ? NULL : oldest;
+}
+
+static struct contact *make(struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16],
+	uint32_t qpn, bool is_passive)
+{
+	uint64_t now = weft_clock_now(NULL);
+	struct contact *contact = find_place(dev, gid, is_passive, now);
+
+	if (!contact)
 		return NULL;
-	forget(dev, oldest);
-	oldest->in_use = true;
-	oldest->own_qpn = own_qpn;
-	oldest->qpn = qpn;
-	oldest->nonce = device_random();
-	oldest->used_ns = now;
-	memcpy(oldest->gid, gid, 16);
+	if (contact->in_use)
+		forget(dev, contact);
+	contact->in_use = true;
+	contact->is_passive = is_passive;
+	contact->own_qpn = own_qpn;
+	contact->qpn = qpn;
+	contact->nonce = device_random();
+	contact->used_ns = now;
+	memcpy(contact->gid, gid, 16);
 	struct contact **head = bucket(dev, own_qpn, gid, qpn);
 
-	oldest->next = *head;
-	*head = oldest;
-	if (!get_courier(dev, oldest)) {
-		forget(dev, oldest);
+	contact->next = *head;
+	*head = contact;
+	if (!get_courier(dev, contact)) {
+		forget(dev, contact);
 		return NULL;
 	}
-	return oldest;
+	return contact;
 }
 
 struct contact *contact_take(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn)
 {
-	struct contact *contact = find(dev, own_qpn, gid, qpn);
+	struct contact *contact = contact_find(dev, own_qpn, gid, qpn);
 	uint64_t now = weft_pump_now(dev->pump);
 
 	if (!contact) {
-		contact = make(dev, own_qpn, gid, qpn);
+		contact = make(dev, own_qpn, gid, qpn, false);
 		if (contact)
 			greet_ask(dev, contact);
 		return contact;
 	}
 	contact->used_ns = WEFT_MAX(contact->used_ns, now);
+	contact->is_passive = false;
 	if (!contact->known && contact->tries >= CONTACT_TRIES &&
 		now > contact->ask_at_ns + ASK_AGAIN_NS) {
 		contact->tries = 0;
@@ -137,37 +177,45 @@ struct contact *contact_take(
 	return contact;
 }
 
-/* He is where he was, and has not begun anew. */
-static bool is_same(const struct contact *contact, const struct greet *greet)
+/* It is where it was, and has not begun anew. */
+bool contact_is_same(const struct contact *contact, const struct greet *greet)
 {
 	return contact->end.udp_port == greet->end.udp_port &&
 	       contact->end.src_port[0] == greet->end.src_port[0] &&
 	       contact->eq_number == greet->qp.eq_number && contact->psn == greet->qp.psn;
 }
 
-struct contact *contact_learn(
-	struct weft_dev *dev, const struct greet *greet, struct contact *contact)
+static int connect_to(
+	struct weft_dev *dev, struct contact *contact, const struct greet *greet, uint32_t absent)
 {
 	char error[256];
 
-	if (!contact)
-		contact = find(dev, greet->qp.peer_qpn, greet->end.addr[0], greet->qp.qpn);
-	if (contact && contact->known && is_same(contact, greet))
+	contact->end = greet->end;
+	contact->end.absent = absent;
+	if (weft_live_peer_open(dev->live, &contact->end, &contact->peer, &contact->pathset, error,
+		    sizeof(error)))
+		return -1;
+	contact->known = true;
+	contact->eq_number = greet->qp.eq_number;
+	contact->psn = greet->qp.psn;
+	return contact->courier ? courier_connect(contact->courier, contact, &greet->qp) : 0;
+}
+
+struct contact *contact_learn(struct weft_dev *dev, const struct greet *greet, uint32_t absent)
+{
+	const uint8_t *gid = greet->end.addr[0];
+	struct contact *contact = contact_find(dev, greet->qp.peer_qpn, gid, greet->qp.qpn);
+	bool is_passive = !contact || contact->is_passive;
+
+	if (contact && contact->known && contact_is_same(contact, greet))
 		return contact;
 	if (contact && contact->known) {
 		forget(dev, contact);
 		contact = NULL;
 	}
 	if (!contact)
-		contact = make(dev, greet->qp.peer_qpn, greet->end.addr[0], greet->qp.qpn);
-	if (!contact || weft_live_peer_open(dev->live, &greet->end, &contact->peer,
-				&contact->pathset, error, sizeof(error)))
-		return NULL;
-	contact->known = true;
-	contact->end = greet->end;
-	contact->eq_number = greet->qp.eq_number;
-	contact->psn = greet->qp.psn;
-	if (contact->courier && courier_connect(contact->courier, contact, &greet->qp)) {
+		contact = make(dev, greet->qp.peer_qpn, gid, greet->qp.qpn, is_passive);
+	if (contact && connect_to(dev, contact, greet, absent)) {
 		forget(dev, contact);
 		return NULL;
 	}

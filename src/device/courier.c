@@ -88,8 +88,8 @@ void courier_say(const struct courier *courier, struct greet_qp *own)
 	own->trim_nack = true;
 }
 
-int courier_connect(struct courier *courier, const struct contact *contact,
-	const struct greet_qp *peer)
+int courier_connect(
+	struct courier *courier, const struct contact *contact, const struct greet_qp *peer)
 {
 	struct weft_dev *dev = courier->qp->dev;
 	const struct weft_config *engine = weft_live_engine(dev->live);
@@ -187,6 +187,7 @@ static bool take(struct courier *courier, const struct weft_done *done)
 	dev->copies_refused += !gid; /* to a group that it has left meanwhile, or was never in */
 	if (done->qkey != qp->attr.qkey || !gid || qp->attr.state == WEFT_DEV_ERR)
 		return false;
+	courier->contact->is_passive = false;
 	held_put(qp, done->id, &wc, (struct grh){ courier->contact->gid, gid },
 		done->flags & WEFT_DONE_SOLICITED);
 	return true;

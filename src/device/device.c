@@ -204,6 +204,7 @@ static void close_own(struct weft_dev *dev)
 	}
 	free(dev->mrs);
 	free(dev->zombies);
+	free(dev->proofs.list);
 	/* Programs forget objects (perftest a CQ), and kernels forgive that.  What they still
 	 * hold finds a dead device, as in a child. */
 	if (busy) {

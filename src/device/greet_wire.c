@@ -3,7 +3,7 @@
  * greet_wire - a greeting as bytes, and the distrust with which it is read.
  *
  *   "WFTd" | version | kind | number | nonce | echo | what the other end must know of us | the QP
- *   | of GROUP and its answer: GID, numbers of processes, queue pairs
+ *   | of GROUP and its answer: GID, numbers of processes, queue pairs | of GROUP: zeros
  *
  * Big endian, fixed order.  Whatever is out of range makes the whole datagram nothing: a device
  * has no use for half a greeting.
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MAGIC 0x57465464u
-#define VERSION 2u /* 2: HELLO tells of a courier */
+#define VERSION 3u /* 2: HELLO tells of a courier; 3: who asks is challenged */
 #define FLAG_TRIM 1u
 #define FLAG_DYNAMIC 2u
 
@@ -99,6 +99,12 @@ static void get_group(struct reader *r, struct greet_group *group)
 	}
 }
 
+/* A question has room for the longest answer, so that no answer is longer than its question. */
+static uint32_t padding(const struct greet *greet)
+{
+	return greet->kind == GREET_GROUP ? 4 * (GREET_MEMBERS_MAX - greet->group.n) : 0;
+}
+
 static bool has_group(const struct greet *greet)
 {
 	return greet->kind == GREET_GROUP || greet->kind == GREET_GROUP_ANSWER;
@@ -122,8 +128,8 @@ static void get_qp(struct reader *r, struct greet_qp *qp)
 	if (qp->qpn > WEFT_PSN_MASK || qp->peer_qpn > WEFT_PSN_MASK ||
 		qp->eq_number > WEFT_PSN_MASK || qp->psn > WEFT_PSN_MASK ||
 		qp->mpr_psns < WEFT_MPR_UNIT_PSNS || qp->mpr_psns > WEFT_MPR_MAX_PSNS ||
-		qp->mpr_psns % WEFT_MPR_UNIT_PSNS || qp->wimm > UINT16_MAX ||
-		qp->rd_atomic > 255 || qp->profile > WEFT_DEV_XRC_RECV)
+		qp->mpr_psns % WEFT_MPR_UNIT_PSNS || qp->wimm > UINT16_MAX || qp->rd_atomic > 255 ||
+		qp->profile > WEFT_DEV_XRC_RECV)
 		r->failed = true;
 }
 
@@ -152,8 +158,11 @@ size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX])
 	for (uint32_t i = 0; i < end->planes; i++)
 		put_bytes(&w, end->addr[i], 16);
 	put_qp(&w, &greet->qp);
-	if (has_group(greet))
+	if (has_group(greet)) {
 		put_group(&w, &greet->group);
+		memset(w.at, 0, padding(greet));
+		w.at += padding(greet);
+	}
 	return (size_t)(w.at - bytes);
 }
 
@@ -194,13 +203,12 @@ bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet)
 	greet->number = (uint32_t)get(&r, 2);
 	greet->nonce = get(&r, 8);
 	greet->echo = get(&r, 8);
-	if (greet->kind < GREET_HELLO || greet->kind > GREET_GROUP_ANSWER ||
-		greet->number >= NUMBERS)
+	if (greet->kind < GREET_HELLO || greet->kind >= GREET_KINDS || greet->number >= NUMBERS)
 		return false;
 	get_end(&r, &greet->end);
 	if (!r.failed)
 		get_qp(&r, &greet->qp);
 	if (!r.failed && has_group(greet))
 		get_group(&r, &greet->group);
-	return !r.failed && r.at == r.end;
+	return !r.failed && (size_t)(r.end - r.at) == padding(greet);
 }

@@ -30,17 +30,17 @@
 #define PER_HOST (FIRST_NUMBERS + OTHER_NUMBERS)
 #define FOLLOWED_MAX 64u
 #define MET_MAX 128u
-#define TURN_HOSTS 32u                          /* asked at once */
+#define TURN_HOSTS 32u /* asked at once */
 #define TURN_NS UINT64_C(1000000)
 #define ROUND_NS UINT64_C(1000000000)
-#define ASK_COST_NS UINT64_C(100000)            /* rounds are rarer in large fabrics */
-#define FIRST_ANSWERS_NS UINT64_C(100000000)    /* a first send waits for members so long, */
-#define NO_ANSWERS_NS UINT64_C(1000000000)      /* or so long, if none is known by then */
+#define ASK_COST_NS UINT64_C(100000)         /* rounds are rarer in large fabrics */
+#define FIRST_ANSWERS_NS UINT64_C(100000000) /* a first send waits for members so long, */
+#define NO_ANSWERS_NS UINT64_C(1000000000)   /* or so long, if none is known by then */
 #define IDLE_NS (10 * ROUND_NS)
 #define BACK_NS UINT64_C(1000000)
 #define NUMBERS_NS UINT64_C(100000000)
 #define MISSED_ROUNDS 3u
-#define WAIT_NS UINT64_C(50000000)              /* for the way to a member, once a round */
+#define WAIT_NS UINT64_C(50000000) /* for the way to a member, once a round */
 
 static const uint64_t first_rounds_ns[] = { 10000000, 30000000, 60000000 };
 
@@ -54,7 +54,7 @@ struct group {
 	uint8_t gid[16];
 	uint64_t nonce, since_ns, begun_ns, sent_ns, back_ns, ask_at_ns, wait_ns;
 	uint32_t rounds, host_at, n_own, n_others, end; /* end: behind the last member */
-	uint32_t tag; /* by which packets name it */
+	uint32_t tag;                                   /* by which packets name it */
 	bool ready;
 	struct member member[GROUP_OTHERS_MAX + GREET_MEMBERS_MAX];
 };
@@ -137,6 +137,14 @@ static struct member *put_member(struct group *group, const uint8_t gid[16], uin
 	m->qpn = qpn;
 	memcpy(m->gid, gid, 16);
 	return m;
+}
+
+bool group_has(
+	const struct weft_dev *dev, const uint8_t gid[16], const uint8_t host[16], uint32_t qpn)
+{
+	struct group *group = find(dev, gid);
+
+	return group && find_member(group, host, qpn);
 }
 
 /* NULL: no room. */
@@ -256,18 +264,16 @@ static bool is_asked(const struct weft_dev *dev, uint32_t i, const uint8_t gid[1
 static void ask_some(struct weft_dev *dev, struct group *group, uint64_t now)
 {
 	struct greet greet = { .kind = GREET_GROUP, .nonce = group->nonce };
-	uint32_t other = FIRST_NUMBERS +
-			 group->rounds * OTHER_NUMBERS % (NUMBERS - FIRST_NUMBERS);
+	uint32_t other = FIRST_NUMBERS + group->rounds * OTHER_NUMBERS % (NUMBERS - FIRST_NUMBERS);
 	uint8_t gid[16];
 
 	say(dev, group->gid, &greet, now);
 	for (uint32_t asked = 0; asked < TURN_HOSTS; group->host_at++) {
 		if (!host_at(dev, group->host_at, gid)) {
 			group->host_at = 0;
-			group->ask_at_ns =
-				now + (group->rounds < WEFT_COUNT(first_rounds_ns)
-						      ? first_rounds_ns[group->rounds]
-						      : round_ns(dev));
+			group->ask_at_ns = now + (group->rounds < WEFT_COUNT(first_rounds_ns)
+								 ? first_rounds_ns[group->rounds]
+								 : round_ns(dev));
 			group->rounds++;
 			return;
 		}
@@ -350,16 +356,13 @@ void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *
 	say(dev, greet->group.gid, answer, now);
 	if (!group || !is_busy(group, now) || now < group->back_ns || is_known(group, greet))
 		return;
-	struct greet back = { .kind = GREET_GROUP, .nonce = group->nonce };
-
 	group->back_ns = now + BACK_NS;
-	say(dev, group->gid, &back, now);
-	ask(dev, group, greet->end.addr[0], greet->number, &back);
+	answer->nonce = group->nonce;
 }
 
 /* The first of a host's processes has said who the others are. */
-static void follow(struct weft_dev *dev, const struct group *group, const struct greet *from,
-	uint64_t now)
+static void follow(
+	struct weft_dev *dev, const struct group *group, const struct greet *from, uint64_t now)
 {
 	struct greet greet = { .kind = GREET_GROUP, .nonce = group->nonce };
 	uint32_t asked = 0;
@@ -398,8 +401,7 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 	uint64_t now = weft_clock_now(NULL);
 
 	if (!group || group->nonce != greet->echo ||
-		(greet->number == dev->number &&
-			!memcmp(greet->end.addr[0], dev->name.gid, 16)))
+		(greet->number == dev->number && !memcmp(greet->end.addr[0], dev->name.gid, 16)))
 		return false;
 	for (uint32_t i = 0; i < greet->group.n; i++)
 		if (greet->group.qpn[i] >> SLOT_BITS != greet->number)
@@ -473,8 +475,7 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 	}
 	group->sent_ns = now;
 	if (now >= group->ask_at_ns)
-		qp->dev->greet_at_ns =
-			WEFT_MIN(qp->dev->greet_at_ns, turn(qp->dev, group, now));
+		qp->dev->greet_at_ns = WEFT_MIN(qp->dev->greet_at_ns, turn(qp->dev, group, now));
 	if (!is_ready(qp, group, now))
 		return EAGAIN;
 	to->group = group->tag;
@@ -572,7 +573,7 @@ const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag)
 
 	for (uint32_t i = 0; qp->n_groups && i < GROUPS_MAX; i++)
 		if (dev->groups[i] && dev->groups[i]->tag == tag &&
-			find_member(dev->groups[i], dev->name.gid, qp->number))
+			group_has(dev, dev->groups[i]->gid, dev->name.gid, qp->number))
 			return dev->groups[i]->gid;
 	return NULL;
 }

@@ -35,11 +35,13 @@
 #define CONTACTS_MAX 512u
 #define CONTACT_BUCKETS (2 * CONTACTS_MAX)
 #define STAND_NS_MAX UINT64_C(400000) /* between looks of the thread while somebody polls */
-#define CONTACT_TRIES 20u /* a second: a busy host, and planes that are down */
+#define CONTACT_TRIES 20u             /* a second: a busy host, and planes that are down */
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
 #define GROUP_QPN 0xffffffu
 #define ZOMBIES_MAX 256u
+
+#include "greet.h"
 
 struct sge_list { /* memory in pieces, see struct weft_place */
 	uint32_t n;
@@ -60,13 +62,13 @@ struct work { /* a send of the program, in its ring */
 	uint8_t op, flags;
 	uint8_t fault; /* enum weft_dev_wc_status it will end with, without being sent */
 	bool scattered;
-	bool lent;     /* data or to is the program's memory itself, by lkey */
+	bool lent; /* data or to is the program's memory itself, by lkey */
 	bool is_group;
 	uint32_t lkey;
-	uint32_t next_copy; /* to which member of the group */
-	uint32_t access;         /* BIND_MW: with lkey, rkey and: */
-	uint64_t window_bytes;   /* from remote_va */
-	struct weft_dev_mw *mw;  /* or NULL: it is gone */
+	uint32_t next_copy;     /* to which member of the group */
+	uint32_t access;        /* BIND_MW: with lkey, rkey and: */
+	uint64_t window_bytes;  /* from remote_va */
+	struct weft_dev_mw *mw; /* or NULL: it is gone */
 	bool zero_based;
 };
 
@@ -91,11 +93,12 @@ struct zombie { /* an engine's QP that acknowledges on */
 /* A datagram QP of some host, and ours that talks to it; or a process, for probes. */
 struct contact {
 	uint8_t gid[16];
-	uint32_t own_qpn, qpn;     /* as programs call them; slot 0: the process */
-	uint32_t eq_number, psn;   /* of its courier */
+	uint32_t own_qpn, qpn;   /* as programs call them; slot 0: the process */
+	uint32_t eq_number, psn; /* of its courier */
 	uint32_t peer, pathset, tries;
 	bool in_use, known;
-	bool vain;                 /* he has been silent for all tries once: nobody waits again */
+	bool vain;       /* he has been silent for all tries once: nobody waits again */
+	bool is_passive; /* the peer asked for it, and no datagram has passed yet */
 	uint64_t nonce, ask_at_ns, used_ns, since_ns;
 	struct weft_live_end end;
 	struct courier *courier; /* NULL: of a process */
@@ -108,19 +111,15 @@ struct courier { /* see courier.c */
 	struct held *held;      /* where it receives */
 	struct weft_qp *eq;
 	uint32_t eq_number, psn_tx;
-	uint32_t under_way;     /* copies that have not been acknowledged */
-	uint64_t moved_ns;      /* when the last one was, or the first of them was posted */
+	uint32_t under_way; /* copies that have not been acknowledged */
+	uint64_t moved_ns;  /* when the last one was, or the first of them was posted */
 };
 #define COURIER_USER UINT64_C(1) /* in weft_done.user: it is a courier's, and not a QP's */
-
-/* Why a greeting was dropped: no sense in it; not from who it says; too many a second; an answer
- * to what was not asked. */
-enum greet_reason { GREET_MALFORMED, GREET_FORGED, GREET_FLOOD, GREET_UNASKED, GREET_REASONS };
 
 struct held;
 struct group;
 
-struct paths { /* a choice of EVs */
+struct paths {                  /* a choice of EVs */
 	uint32_t *evs, *states; /* states: enum weft_path_state; EMPTY: not said */
 	uint32_t n, active, active_min, users;
 };
@@ -138,20 +137,23 @@ struct weft_dev {
 	pthread_t thread;
 	bool has_thread, stop, asleep, has_overrun;
 	/* watch.c */
-	pthread_cond_t news;        /* something completed, for pollers that pause */
-	bool armed;                 /* the port rings */
-	bool stands;                /* the thread looks now and then only */
-	int bell_fd, waits_at;      /* of the port; that which the thread listens to */
-	uint32_t waiting, vain;     /* pollers that pause; polls in vain since */
+	pthread_cond_t news;             /* something completed, for pollers that pause */
+	bool armed;                      /* the port rings */
+	bool stands;                     /* the thread looks now and then only */
+	int bell_fd, waits_at;           /* of the port; that which the thread listens to */
+	uint32_t waiting, vain;          /* pollers that pause; polls in vain since */
 	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
 	struct acks acks;
 	struct quiet quiet;
-	uint64_t stand_ns;          /* how long the thread stands back */
+	uint64_t stand_ns;                                  /* how long the thread stands back */
 	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
-	struct weft_dev_qp *owing;  /* to which was sent last; NULL: none, or it is gone */
-	long preemptions;           /* of a polling thread, as last counted; -1: not yet */
+	struct weft_dev_qp *owing; /* to which was sent last; NULL: none, or it is gone */
+	long preemptions;          /* of a polling thread, as last counted; -1: not yet */
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
-	uint32_t greet_tokens;
+	uint32_t greet_tokens; /* for greetings of all sources, until second_ns */
+	struct greet_sources greet_sources;
+	struct challenges challenges;
+	struct proofs proofs;
 	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
 	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
 	struct weft_dev_qp *qps[SLOTS];
@@ -159,14 +161,14 @@ struct weft_dev {
 	uint32_t n_draining;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
 	uint64_t next_id;
-	struct weft_dev_cq *cqs;       /* all of them, linked */
+	struct weft_dev_cq *cqs; /* all of them, linked */
 	struct weft_dev_srq *srqs;
 	struct weft_dev_listener *listeners;
-	struct weft_dev_qp *greeting;  /* those that wait for an answer, linked */
-	struct weft_dev_qp *backlog;   /* those with work that the engine had no room for */
-	struct weft_dev_mr **mrs;      /* [mr_slot(key)] */
-	struct weft_dev_mw *mws;       /* all of them, linked */
-	struct dmabuf *dmabufs;        /* likewise */
+	struct weft_dev_qp *greeting; /* those that wait for an answer, linked */
+	struct weft_dev_qp *backlog;  /* those with work that the engine had no room for */
+	struct weft_dev_mr **mrs;     /* [mr_slot(key)] */
+	struct weft_dev_mw *mws;      /* all of them, linked */
+	struct dmabuf *dmabufs;       /* likewise */
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct contact contacts[CONTACTS_MAX];
@@ -177,9 +179,9 @@ struct weft_dev {
 	uint64_t numbers_ns;
 	uint64_t copies, copies_refused, members_refused;
 	uint64_t greetings_refused[GREET_REASONS];
-	struct paths *paths;           /* [number - 1] */
+	struct paths *paths; /* [number - 1] */
 	uint32_t n_paths;
-	struct weft_dev *next;         /* open ones of this process, for stats.c */
+	struct weft_dev *next; /* open ones of this process, for stats.c */
 };
 
 struct weft_dev_pd {
@@ -187,14 +189,14 @@ struct weft_dev_pd {
 	uint32_t number, users;
 };
 
-struct dmabuf { /* dmabuf.c */
+struct dmabuf {              /* dmabuf.c */
 	struct dmabuf *next; /* of the device */
 	int fd;
 	void *map;
 	size_t map_bytes;
 	uint8_t *at;
-	uint64_t access;   /* DMA_BUF_SYNC_READ, _WRITE */
-	bool is_coherent;  /* nobody wants to be told of accesses */
+	uint64_t access;  /* DMA_BUF_SYNC_READ, _WRITE */
+	bool is_coherent; /* nobody wants to be told of accesses */
 	bool begun;
 };
 
@@ -385,7 +387,7 @@ static inline bool mw_is_work(uint32_t op)
 int mw_take(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct work *work);
 uint32_t mw_do(struct weft_dev_qp *qp, struct work *work); /* enum weft_dev_wc_status */
 void mw_undo(struct weft_dev_qp *qp, struct work *work);   /* it will not be done */
-void mw_forget_qp(struct weft_dev_qp *qp); /* it ends, or all of its works do */
+void mw_forget_qp(struct weft_dev_qp *qp);                 /* it ends, or all of its works do */
 bool mw_uses(const struct weft_dev_mr *mr);
 
 /* ---- cq.c ---- */
@@ -399,9 +401,9 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn);
 void pair_to_error(struct weft_dev_qp *qp);
 /* The greeting is through: both ends know what they need. */
 struct greet_qp;
-int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end,
-	const struct greet_qp *peer);
-void qp_let_go(struct weft_dev_qp *qp); /* the engine's QPs become zombies */
+int qp_connect(
+	struct weft_dev_qp *qp, const struct weft_live_end *end, const struct greet_qp *peer);
+void qp_let_go(struct weft_dev_qp *qp);                       /* the engine's QPs become zombies */
 static inline bool pair_is_open(const struct weft_dev_qp *qp) /* RTR has been reached */
 {
 	return qp->eq || qp->held;
@@ -435,8 +437,8 @@ void post_place(void *arg, const struct weft_place *place); /* the pump's */
 void done_take(struct weft_dev *dev, const struct weft_done *done);
 void done_flush(struct weft_dev_qp *qp);
 void done_fail_front(struct weft_dev_qp *qp, uint32_t status); /* the oldest send ends so */
-bool done_is_idle(const struct weft_dev_qp *qp); /* what was fed has been done */
-void done_until(struct weft_dev_qp *qp, uint64_t end); /* all sends before that one ended well */
+bool done_is_idle(const struct weft_dev_qp *qp);               /* what was fed has been done */
+void done_until(struct weft_dev_qp *qp, uint64_t end);  /* all sends before that one ended well */
 int srq_again(struct weft_dev_srq *srq, uint32_t slot); /* to the engine; ENOMEM */
 
 /* A receive is over, and its completion ready but for the queue pair's part. */
@@ -448,14 +450,15 @@ int xrc_share(struct weft_dev_srq *srq); /* a new one; an errno value */
 void xrc_unshare(struct weft_dev_srq *srq);
 /* The shared queue of which the engine took this receive. */
 struct weft_dev_srq *xrc_find(const struct weft_dev *dev, uint32_t recvq);
-void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq,
-	struct weft_dev_wc *wc, bool solicited);
+void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq, struct weft_dev_wc *wc,
+	bool solicited);
 bool xrc_has_overrun(const struct weft_dev_qp *qp); /* no room for its completions */
 /* Which kind of queue pair one of this profile talks to. */
 static inline uint8_t xrc_peer(uint8_t profile)
 {
-	return profile == WEFT_DEV_XRC_SEND ? WEFT_DEV_XRC_RECV
-	       : profile == WEFT_DEV_XRC_RECV ? WEFT_DEV_XRC_SEND : profile;
+	return profile == WEFT_DEV_XRC_SEND   ? WEFT_DEV_XRC_RECV
+	       : profile == WEFT_DEV_XRC_RECV ? WEFT_DEV_XRC_SEND
+					      : profile;
 }
 static inline bool xrc_is_part(uint8_t profile)
 {
@@ -478,83 +481,43 @@ struct held *held_open(struct weft_dev *dev); /* of one user; NULL: no room */
 struct held *held_share(struct held *held);   /* of one more */
 void held_release(struct held *held);
 uint32_t held_queue(const struct held *held); /* the engine's, to receive from */
-void held_feed(struct held *held); /* room for the engine to receive into */
+void held_feed(struct held *held);            /* room for the engine to receive into */
 /* A datagram lies in `slot`; wc->len_bytes with its GRH. */
-void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc,
-	struct grh gids, bool solicited);
+void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, struct grh gids,
+	bool solicited);
 void held_drop(struct held *held, uint64_t slot); /* it is to be nothing */
-void held_hand_over(struct weft_dev_qp *qp); /* as far as there are receives */
-bool held_waits(const struct weft_dev_qp *qp); /* for receives */
+void held_hand_over(struct weft_dev_qp *qp);      /* as far as there are receives */
+bool held_waits(const struct weft_dev_qp *qp);    /* for receives */
 
 /* ---- courier.c ---- */
 
 struct greet_qp;
 struct courier *courier_open(struct weft_dev_qp *qp, struct contact *contact); /* NULL: no room */
 void courier_say(const struct courier *courier, struct greet_qp *own);
-int courier_connect(struct courier *courier, const struct contact *contact,
-	const struct greet_qp *peer);
+int courier_connect(
+	struct courier *courier, const struct contact *contact, const struct greet_qp *peer);
 void courier_let_go(struct courier *courier); /* before its contact is wiped */
 void courier_free(struct courier *courier);
 /* 0: a copy is under way; EAGAIN: later; ENOENT: it is lost. */
 int courier_send(struct courier *courier, struct weft_work *work);
 void courier_done(struct weft_dev *dev, struct courier *courier, const struct weft_done *done);
 
-/* ---- greet_wire.c ---- */
-
-#define GREET_BYTES_MAX 1200u
-#define GREET_MEMBERS_MAX WEFT_DEV_GROUP_QPS_MAX
-enum greet_kind {
-	GREET_HELLO = 1,
-	GREET_HELLO_ANSWER,
-	GREET_PAIR,
-	GREET_PAIR_ANSWER,
-	GREET_WAIT,
-	GREET_GROUP,
-	GREET_GROUP_ANSWER,
-};
-
-struct greet_qp {
-	uint32_t qpn, peer_qpn, eq_number, psn, mpr_psns, wimm, rd_atomic;
-	uint8_t profile;
-	bool trim_nack, dynamic_mpr;
-};
-struct greet_group { /* of the one who says it */
-	uint8_t gid[16], numbers[NUMBERS / 8];
-	uint32_t n, qpn[GREET_MEMBERS_MAX];
-};
-struct greet {
-	uint8_t kind;
-	uint64_t nonce, echo;
-	uint32_t number;
-	struct weft_live_end end;
-	struct greet_qp qp; /* HELLO*: of the courier; numbers of 0 where a process is meant */
-	struct greet_group group; /* GROUP* only */
-};
-size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX]);
-bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet);
-
-/* ---- greet.c ---- */
-
-int greet_open(struct weft_dev *dev, char *error, size_t error_bytes);
-void greet_start(struct weft_dev_qp *qp);
-void greet_stop(struct weft_dev_qp *qp);
-void greet_read(struct weft_dev *dev);                /* takes in what has come */
-void greet_timers(struct weft_dev *dev, uint64_t now); /* asks again; gives up */
-void greet_ask(struct weft_dev *dev, struct contact *contact);
-void greet_send_to(struct weft_dev *dev, const uint8_t gid[16], uint32_t number, uint32_t try,
-	struct greet *greet);
-
 /* ---- contact.c ---- */
 
 /* Known or being asked; NULL: too many. */
 struct contact *contact_take(
 	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn);
-/* From its greeting; contact: who was asked, or NULL.  NULL: no room, or it makes no sense. */
-struct contact *contact_learn(
-	struct weft_dev *dev, const struct greet *greet, struct contact *contact);
+/* Known or not; NULL: there is none. */
+struct contact *contact_find(
+	struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16], uint32_t qpn);
+/* What it says in its greeting is what is known. */
+bool contact_is_same(const struct contact *contact, const struct greet *greet);
+/* From the greeting of one who has echoed our nonce, and replaces what was known.  absent: planes
+ * of his that have not.  NULL: no room, or it makes no sense. */
+struct contact *contact_learn(struct weft_dev *dev, const struct greet *greet, uint32_t absent);
 /* Ours of that number that takes datagrams, or the process; false: there is none. */
 bool contact_own(const struct weft_dev *dev, uint32_t own_qpn);
-bool contact_is_awaited(const struct contact *contact); /* he may answer yet */
+bool contact_is_awaited(const struct contact *contact);                /* he may answer yet */
 void contact_say(const struct contact *contact, struct greet_qp *own); /* what peers must know */
 void contact_forget_qp(struct weft_dev_qp *qp);
 void contact_failed(struct weft_dev *dev, uint32_t eq_number); /* if it is a courier's */
@@ -565,10 +528,14 @@ bool group_is(const uint8_t gid[16]); /* of a group, by its form */
 /* As give_one(): copies to the members; EAGAIN with some of them posted. */
 int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to);
 void group_timers(struct weft_dev *dev, uint64_t now);
+/* What is answered; with a nonce where the asker shall answer, too. */
 void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer);
 bool group_answered(struct weft_dev *dev, const struct greet *greet); /* false: not believed */
-void group_expect(struct weft_dev *dev, const uint8_t gid[16]); /* somebody will send to it */
+void group_expect(struct weft_dev *dev, const uint8_t gid[16]);       /* somebody will send to it */
 uint32_t group_tag(const uint8_t gid[16]);
+/* Whether that queue pair, of this host or another, is known to be in it. */
+bool group_has(
+	const struct weft_dev *dev, const uint8_t gid[16], const uint8_t host[16], uint32_t qpn);
 /* The group of this tag that the queue pair is in; NULL: none. */
 const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag);
 

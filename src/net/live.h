@@ -21,8 +21,7 @@ struct live_port_kind {
 	/* Fills port, udp_port, src_port, n_src_ports from `udp` (format, planes, addresses);
 	 * line_dir where hosts have no addresses that the kernel knows. */
 	int (*open)(struct weft_live *live, char *error, size_t error_bytes);
-	int (*peer_add)(
-		struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+	int (*peer_add)(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 	void (*peer_drop)(struct weft_port *port, uint32_t peer);
 };
 
@@ -62,6 +61,9 @@ bool live_has_switch(const struct weft_live_config *config);
 /* The number of the peer that made this offer, with a path set to it; -1: error says why. */
 int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,
 	size_t error_bytes);
+uint32_t live_peer_find(const struct weft_live *live, const struct offer *offer); /* or _MAX */
+/* Its addresses as they are in this offer; false: nobody of that name. */
+bool live_peer_again(struct weft_live *live, const struct offer *offer);
 /* Whether two ends can work together at all; the rest is negotiated. */
 int live_check(
 	const struct weft_live *live, const struct offer *peer, char *error, size_t error_bytes);

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int live_check(
-	const struct weft_live *live, const struct offer *peer, char *error, size_t bytes)
+int live_check(const struct weft_live *live, const struct offer *peer, char *error, size_t bytes)
 {
 	const char *fabric = live->topo ? live->shape->name : "";
 
@@ -74,23 +73,30 @@ void weft_live_end(const struct weft_live *live, struct weft_live_end *end)
 	memcpy(end->addr, live->udp.addr, sizeof(end->addr));
 }
 
-int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
-	uint32_t *pathset, char *error, size_t error_bytes)
+static void offer_of(const struct weft_live_end *end, struct offer *offer)
 {
-	struct offer offer = {
+	*offer = (struct offer){
 		.format = (enum weft_udp_format)end->format,
 		.planes = end->planes,
 		.mtu_bytes = end->mtu_bytes,
 		.n_src_ports = end->n_src_ports,
 		.udp_port = end->udp_port,
+		.absent = end->absent,
 		.may_be_self = true,
 	};
-
 	WEFT_ASSERT(end->n_src_ports <= WEFT_UDP_SRC_PORTS_MAX && end->planes <= WEFT_PORTS_MAX);
-	memcpy(offer.host, end->host, sizeof(offer.host));
-	memcpy(offer.fabric, end->fabric, sizeof(offer.fabric));
-	memcpy(offer.src_port, end->src_port, sizeof(offer.src_port));
-	memcpy(offer.addr, end->addr, sizeof(offer.addr));
+	memcpy(offer->host, end->host, sizeof(offer->host));
+	memcpy(offer->fabric, end->fabric, sizeof(offer->fabric));
+	memcpy(offer->src_port, end->src_port, sizeof(offer->src_port));
+	memcpy(offer->addr, end->addr, sizeof(offer->addr));
+}
+
+int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
+	uint32_t *pathset, char *error, size_t error_bytes)
+{
+	struct offer offer;
+
+	offer_of(end, &offer);
 	if (live_check(live, &offer, error, error_bytes) ||
 		live_peer_take(live, &offer, peer, error, error_bytes))
 		return -1;
@@ -101,6 +107,22 @@ int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end,
 void weft_live_peer_close(struct weft_live *live, uint32_t peer)
 {
 	live_peer_give(live, peer);
+}
+
+bool weft_live_peer_planes(struct weft_live *live, const struct weft_live_end *end)
+{
+	struct offer offer;
+
+	offer_of(end, &offer);
+	return live_peer_again(live, &offer);
+}
+
+bool weft_live_peer_is_open(const struct weft_live *live, const struct weft_live_end *end)
+{
+	struct offer offer;
+
+	offer_of(end, &offer);
+	return live_peer_find(live, &offer) < LIVE_PEERS_MAX;
 }
 
 uint64_t weft_live_line_bps(const struct weft_live *live)

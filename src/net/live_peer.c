@@ -98,12 +98,14 @@ static void find_plain(
 	}
 }
 
-static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
+/* What the port must know of it, and the paths that lead there. */
+static int tell_port(struct weft_live *live, const struct offer *offer, uint32_t peer,
 	struct routes *routes, char *error, size_t bytes)
 {
 	struct weft_udp_peer attr = { .udp_port = offer->udp_port,
 		.n_src_ports = offer->n_src_ports,
 		.addrs = offer->planes,
+		.absent = offer->absent,
 		.paths = routes->path };
 
 	if (live->topo && find_usid(live, offer, routes, error, bytes))
@@ -114,8 +116,6 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 		snprintf(error, bytes, "no path leads to %s", offer->host);
 		return -1;
 	}
-	for (uint32_t i = 0; i < routes->n; i++)
-		routes->ports[i] = (uint8_t)weft_ev_plane(routes->evs[i]);
 	attr.n_paths = routes->n;
 	memcpy(attr.src_port, offer->src_port, sizeof(attr.src_port));
 	memcpy(attr.addr, offer->addr, sizeof(attr.addr));
@@ -126,6 +126,16 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 			offer->host);
 		return -1;
 	}
+	return 0;
+}
+
+static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
+	struct routes *routes, char *error, size_t bytes)
+{
+	if (tell_port(live, offer, peer, routes, error, bytes))
+		return -1;
+	for (uint32_t i = 0; i < routes->n; i++)
+		routes->ports[i] = (uint8_t)weft_ev_plane(routes->evs[i]);
 	uint32_t want = live->config.paths ? live->config.paths : PATHS_DEFAULT;
 	struct weft_pathset_attr set = { .peer = peer, .evs = routes->evs, .ports = routes->ports };
 
@@ -138,23 +148,32 @@ static int add(struct weft_live *live, const struct offer *offer, uint32_t peer,
 	return 0;
 }
 
+uint32_t live_peer_find(const struct weft_live *live, const struct offer *offer)
+{
+	uint32_t i = 0;
+
+	for (; i < LIVE_PEERS_MAX; i++) {
+		const struct live_peer *p = &live->peers[i];
+
+		if (p->users && p->src_port == offer->src_port[0] &&
+			p->udp_port == offer->udp_port && !memcmp(p->addr, offer->addr[0], 16))
+			break;
+	}
+	return i;
+}
+
 int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *peer, char *error,
 	size_t error_bytes)
 {
-	uint32_t empty = LIVE_PEERS_MAX;
+	uint32_t empty = 0;
 
-	for (uint32_t i = LIVE_PEERS_MAX; i-- > 0;) {
-		struct live_peer *p = &live->peers[i];
-
-		if (!p->users) {
-			empty = i;
-		} else if (p->src_port == offer->src_port[0] && p->udp_port == offer->udp_port &&
-			   !memcmp(p->addr, offer->addr[0], 16)) {
-			p->users++;
-			*peer = i;
-			return 0;
-		}
+	*peer = live_peer_find(live, offer);
+	if (*peer < LIVE_PEERS_MAX) {
+		live->peers[*peer].users++;
+		return 0;
 	}
+	while (empty < LIVE_PEERS_MAX && live->peers[empty].users)
+		empty++;
 	if (empty == LIVE_PEERS_MAX) {
 		snprintf(error, error_bytes, "more than %u peers", LIVE_PEERS_MAX);
 		return -1;
@@ -176,6 +195,21 @@ int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *
 	memcpy(live->peers[empty].addr, offer->addr[0], 16);
 	*peer = empty;
 	return 0;
+}
+
+bool live_peer_again(struct weft_live *live, const struct offer *offer)
+{
+	uint32_t peer = live_peer_find(live, offer);
+	struct routes *routes = peer < LIVE_PEERS_MAX ? calloc(1, sizeof(*routes)) : NULL;
+	char error[256];
+
+	if (!routes)
+		return false;
+	live->kind->peer_drop(live->port, peer);
+	/* Its addresses may be another's by now; then it has none, as if all planes were dead. */
+	(void)tell_port(live, offer, peer, routes, error, sizeof(error));
+	free(routes);
+	return true;
 }
 
 void live_peer_give(struct weft_live *live, uint32_t peer)

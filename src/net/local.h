@@ -35,6 +35,14 @@ uint32_t loop_heap_pop(struct loop_heap *heap);        /* of those due first the
 uint64_t loop_heap_next(const struct loop_heap *heap); /* WEFT_NEVER: empty */
 void loop_heap_close(struct loop_heap *heap);
 
+/* ---- inet.c ---- */
+
+/* The name to bind, connect or send to; 0: this kind of socket has none for that address. */
+socklen_t inet_name(
+	bool is_v4, const uint8_t addr[16], uint16_t number, struct sockaddr_storage *name);
+/* A name that a socket of either kind has told. */
+void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out);
+
 /* ---- crc.c: a weft_crc32_fn ---- */
 
 uint32_t net_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
@@ -103,8 +111,9 @@ struct offer {
 	uint32_t planes, mtu_bytes, mpr_psns, wimm, n_qps, n_src_ports;
 	uint64_t rate_bps;
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
-	bool may_be_self;   /* not of the line: the other end may be one of this host */
-	bool trim_nack; /* answers what arrives trimmed (TRIM_NACK of Table 10-1) */
+	uint32_t absent;  /* not of the line: of struct weft_live_end */
+	bool may_be_self; /* not of the line: the other end may be one of this host */
+	bool trim_nack;   /* answers what arrives trimmed (TRIM_NACK of Table 10-1) */
 	uint8_t addr[WEFT_PORTS_MAX][16];
 	struct {
 		uint32_t qpn, psn;
@@ -122,7 +131,7 @@ int line_listen(uint16_t tcp_port, char *error, size_t error_bytes); /* a socket
 /* The same as a unix socket with this name, one that a dead process left behind replaced. */
 int line_listen_at(const char *path, char *error, size_t error_bytes);
 int line_connect_to(const char *path, uint64_t deadline_ns); /* -1: nobody listens there */
-int line_accept(int listener, uint64_t deadline_ns);                 /* -1: nobody in time */
+int line_accept(int listener, uint64_t deadline_ns);         /* -1: nobody in time */
 /* The first of n addresses that answers; -1: none did. */
 int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint64_t deadline_ns);
 void line_close(int fd);

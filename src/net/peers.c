@@ -99,6 +99,11 @@ static void drop_source(struct peers *peers, uint32_t slot)
 	}
 }
 
+static bool is_absent(const struct weft_udp_peer *attr, uint32_t plane)
+{
+	return plane < WEFT_PORTS_MAX && attr->absent >> plane & 1;
+}
+
 static bool fill_paths(struct peer *peer, const struct weft_udp_peer *attr)
 {
 	uint32_t slots = (uint32_t)weft_pow2_up(WEFT_MAX(2 * attr->n_paths, 4u));
@@ -111,6 +116,8 @@ static bool fill_paths(struct peer *peer, const struct weft_udp_peer *attr)
 	for (uint32_t i = 0; i < attr->n_paths; i++) {
 		uint32_t slot = mix(attr->paths[i].ev, 1) & peer->mask;
 
+		if (is_absent(attr, attr->paths[i].ev >> 16))
+			continue;
 		while (peer->paths[slot].to.sin6_family)
 			slot = (slot + 1) & peer->mask;
 		peer->paths[slot].ev = attr->paths[i].ev;
@@ -134,7 +141,8 @@ int peers_add(struct peers *peers, uint32_t peer, const struct weft_udp_peer *at
 	for (uint32_t i = 0; i < sources; i++) {
 		uint16_t src_port = attr->src_port[i / attr->addrs];
 
-		if (!src_port || find(peers, attr->addr[i % attr->addrs], htons(src_port)))
+		if (!src_port || (!is_absent(attr, i % attr->addrs) &&
+					 find(peers, attr->addr[i % attr->addrs], htons(src_port))))
 			return -1;
 	}
 	if (!fill_paths(&peers->peers[peer], attr))
@@ -144,6 +152,8 @@ int peers_add(struct peers *peers, uint32_t peer, const struct weft_udp_peer *at
 			.udp_port = htons(attr->src_port[i / attr->addrs]),
 			.ev = (i % attr->addrs) << 16 | i / attr->addrs };
 
+		if (is_absent(attr, i % attr->addrs))
+			continue;
 		memcpy(source.addr, attr->addr[i % attr->addrs], 16);
 		add_source(peers, &source);
 	}

@@ -279,7 +279,7 @@ int weft_eth_peer_add(struct weft_port *port, uint32_t peer, const struct weft_u
 	for (uint32_t i = 0; i < attr->n_paths; i++) {
 		uint32_t plane = attr->paths[i].ev >> 16;
 
-		if (plane >= port->planes || asked >> plane & 1)
+		if (plane >= port->planes || (asked | attr->absent) >> plane & 1)
 			continue;
 		asked |= 1u << plane;
 		/* A plane without a route refuses packets; the others carry on. */

@@ -52,6 +52,49 @@ TEST(contact_take__has_a_limit)
 	side_close(s);
 }
 
+/* What the test's greeting says to the process, and has proven. */
+static struct contact *ask_as(struct weft_dev *dev, const uint8_t addr[16], uint32_t qpn)
+{
+	struct greet greet = { .number = 3,
+		.end = dev->end,
+		.qp = { .qpn = 3u << SLOT_BITS | qpn,
+			.peer_qpn = dev->number << SLOT_BITS,
+			.mpr_psns = WEFT_MPR_UNIT_PSNS } };
+
+	memcpy(greet.end.addr[0], addr, 16);
+	greet.end.n_src_ports = 1;
+	greet.end.src_port[0] = (uint16_t)(1000 + addr[15]);
+	return contact_learn(dev, &greet, 2);
+}
+
+/* Who asks for many contacts takes a share of them, and none that is used. */
+TEST(contact_learn__lets_no_stranger_take_what_others_use)
+{
+	struct side *s = side_open();
+	struct weft_dev *dev = s->dev;
+	uint8_t gid[16] = { 0xfd, 1 }, villain[16] = { 0xfd, 2 };
+	uint32_t n = 0;
+
+	weft_lock_take(&dev->lock);
+	while (n < CONTACTS_MAX && ask_as(dev, villain, 1 + n))
+		n++;
+	CHECK_EQ(n, CONTACTS_MAX / 4);
+	villain[15] = 1; /* another host gets in */
+	CHECK(ask_as(dev, villain, 1) != NULL);
+	/* What this process itself wants goes before what strangers have asked for. */
+	for (n = 0; n < CONTACTS_MAX; n++)
+		CHECK(contact_take(dev, dev->number << SLOT_BITS, gid, 1 + n) != NULL);
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
+		CHECK(dev->contacts[i].in_use && !dev->contacts[i].is_passive);
+	/* And stays, while it is used. */
+	villain[15] = 2;
+	CHECK(!ask_as(dev, villain, 1));
+	dev->contacts[7].used_ns = 1; /* long ago */
+	CHECK(ask_as(dev, villain, 1) == &dev->contacts[7]);
+	weft_lock_give(&dev->lock);
+	side_close(s);
+}
+
 /* As many as are in use, and each where it is looked for. */
 static void check_buckets(struct weft_dev *dev)
 {
@@ -160,6 +203,7 @@ TEST(take_hello_answer__believes_only_what_was_asked)
 {
 	struct side *s[2] = { side_open(), side_open() };
 
+	side_learns_planes(s[0], s[1]);
 	for (uint64_t wrong = 0; wrong < 2; wrong++) {
 		uint32_t qpn = s[1]->dev->number << SLOT_BITS | (uint32_t)wrong;
 		uint8_t bytes[GREET_BYTES_MAX];

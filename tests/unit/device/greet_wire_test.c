@@ -8,11 +8,24 @@ static struct greet example(uint8_t kind)
 		.nonce = 0x0102030405060708,
 		.echo = 9,
 		.number = 1023,
-		.end = { .host = "h0", .fabric = "f", .format = WEFT_UDP_PLAIN, .planes = 2,
-			.mtu_bytes = 4096, .n_src_ports = 1, .udp_port = 7, .src_port = { 8 },
-			.rate_bps = 1000, .trim_nack = true },
-		.qp = { .qpn = 5, .peer_qpn = 6, .eq_number = 7, .psn = 8, .mpr_psns = 256,
-			.wimm = 3, .rd_atomic = 16, .profile = WEFT_DEV_EXTENDED,
+		.end = { .host = "h0",
+			.fabric = "f",
+			.format = WEFT_UDP_PLAIN,
+			.planes = 2,
+			.mtu_bytes = 4096,
+			.n_src_ports = 1,
+			.udp_port = 7,
+			.src_port = { 8 },
+			.rate_bps = 1000,
+			.trim_nack = true },
+		.qp = { .qpn = 5,
+			.peer_qpn = 6,
+			.eq_number = 7,
+			.psn = 8,
+			.mpr_psns = 256,
+			.wimm = 3,
+			.rd_atomic = 16,
+			.profile = WEFT_DEV_EXTENDED,
 			.dynamic_mpr = true } };
 
 	greet.end.addr[1][15] = 3;
@@ -44,6 +57,31 @@ TEST(greet_decode__refuses_every_shorter_and_longer_one)
 	for (size_t i = 0; i < n; i++)
 		CHECK(!greet_decode(bytes, i, &out));
 	CHECK(!greet_decode(bytes, n + 1, &out));
+}
+
+/* Or somebody would have us send more to a host than was sent to us in its name. */
+TEST(greet_encode__makes_questions_as_long_as_their_answers)
+{
+	static const uint8_t kinds[][2] = { { GREET_HELLO, GREET_HELLO },
+		{ GREET_HELLO, GREET_HELLO_ANSWER }, { GREET_PAIR, GREET_PAIR_ANSWER },
+		{ GREET_PAIR, GREET_WAIT }, { GREET_GROUP, GREET_GROUP_ANSWER },
+		{ GREET_PLANE, GREET_PLANE_ANSWER } };
+	uint8_t bytes[GREET_BYTES_MAX];
+
+	for (size_t i = 0; i < WEFT_COUNT(kinds); i++) {
+		struct greet question = example(kinds[i][0]), answer = example(kinds[i][1]);
+
+		memcpy(question.group.gid, (uint8_t[16]){ 0xff, 0x12 }, 16);
+		answer.group = question.group;
+		answer.group.n = GREET_MEMBERS_MAX;
+		for (uint32_t k = 0; k < GREET_MEMBERS_MAX; k++)
+			answer.group.qpn[k] = 1 + k;
+		size_t n = greet_encode(&question, bytes);
+
+		CHECK(n >= greet_encode(&answer, bytes));
+		n = greet_encode(&question, bytes);
+		CHECK(greet_decode(bytes, n, &answer));
+	}
 }
 
 TEST(greet_decode__refuses_what_is_out_of_range)

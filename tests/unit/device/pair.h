@@ -55,19 +55,23 @@ static inline void side_open_qp(struct side *s, uint8_t profile, struct weft_dev
 	WEFT_ASSERT(!weft_dev_qp_open(s->pd, &init, &s->qp));
 }
 
-static inline struct side *side_open(void)
+static inline struct side *side_open_on(struct weft_dev *dev)
 {
 	struct side *s = calloc(1, sizeof(*s));
 
-	WEFT_ASSERT(s);
-	s->dev = pair_device();
-	WEFT_ASSERT(s->dev);
+	WEFT_ASSERT(s && dev);
+	s->dev = dev;
 	WEFT_ASSERT(!weft_dev_pd_open(s->dev, &s->pd));
 	WEFT_ASSERT(!weft_dev_channel_open(s->dev, &s->channel));
 	WEFT_ASSERT(!weft_dev_cq_open(s->dev, 256, s->channel, s, &s->cq));
-	WEFT_ASSERT(!weft_dev_mr_open(s->pd, s->memory, SIDE_BYTES, (uintptr_t)s->memory, 15,
-		&s->mr));
+	WEFT_ASSERT(
+		!weft_dev_mr_open(s->pd, s->memory, SIDE_BYTES, (uintptr_t)s->memory, 15, &s->mr));
 	return s;
+}
+
+static inline struct side *side_open(void)
+{
+	return side_open_on(pair_device());
 }
 
 static inline void side_close(struct side *s)
@@ -144,6 +148,27 @@ static inline void pair_close(struct side *sides[2])
 {
 	side_close(sides[0]);
 	side_close(sides[1]);
+}
+
+/* Until the peer's other addresses have answered: its greetings are taken at once from then on. */
+static inline void side_learns_planes(struct side *s, struct side *peer)
+{
+	struct greet greet = { .number = peer->dev->number, .end = peer->dev->end };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+	uint32_t absent = UINT32_MAX;
+
+	while (absent && weft_clock_now(NULL) < limit_ns) {
+		struct weft_dev *both[] = { s->dev, peer->dev, s->dev };
+
+		for (unsigned i = 0; i < 3; i++) {
+			weft_lock_take(&both[i]->lock);
+			if (!i)
+				(void)identity_planes(s->dev, &greet, &absent);
+			greet_read(both[i]);
+			weft_lock_give(&both[i]->lock);
+		}
+	}
+	CHECK_EQ(absent, 0);
 }
 
 /* One completion, by polling; status 255: none came in time. */

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * identity - who a greeting is from, and what must be shown before anything is believed.
+ *
+ * An address is all that anybody has here to be known by.  So a greeting counts as that of a host
+ * and process if its source is the address which it names for that plane, and its source port the
+ * process's; a fabric file knows all addresses of a host, and every one named must be that.  Where
+ * there is no file, a host is its address on plane 0, and the others are its word only: whoever
+ * names a third host's address among them would have our packets sent there, and that host's
+ * dropped.  So each of them is asked, and used when it has answered from there with our nonce.
+ *
+ *   A: 10.0.0.1, 10.0.1.1                B: "I am 10.0.0.2 and 10.0.1.2"
+ *     PLANE {nonce}  10.0.1.1 ------------------> 10.0.1.2
+ *                    10.0.1.1 <------------------ 10.0.1.2  PLANE_ANSWER {echo}
+ *
+ * A plane that is dead now would hold up its host for ever: after a while the others do without it,
+ * and it is asked on, once a second, and joins when it answers.
+ *
+ * A HELLO is answered with a challenge that is kept here, and not at a contact: of contacts there
+ * are few, and strangers' questions shall not take them.  Not taken: a challenge made of a keyed
+ * hash, with nothing kept (SYN cookies): it would hold for as long as its key, and so for a late
+ * copy; one of these holds once.
+ */
+#include "local.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLANES_NS UINT64_C(100000000)  /* so long a host waits for all of its planes */
+#define PLANE_ASK_NS UINT64_C(1000000) /* the first wait; then twice as long, to */
+#define PLANE_AGAIN_NS UINT64_C(1000000000)
+#define PLANE_ASKS_PER_S 1024u /* to addresses that may be a third host's, all together */
+
+static bool is_address_of(
+	const struct weft_topo *topo, const struct greet *greet, uint32_t host, uint32_t plane)
+{
+	uint8_t addr[16];
+
+	weft_topo_host_addr(topo, host, plane, addr);
+	return !memcmp(addr, greet->end.addr[plane], 16);
+}
+
+/* That all of its addresses are those of the host that it says it is. */
+static bool is_host(const struct weft_topo *topo, const struct greet *greet)
+{
+	uint32_t host = weft_topo_node_find(topo, greet->end.host);
+
+	if (host >= weft_topo_shape(topo)->hosts ||
+		greet->end.planes != weft_topo_shape(topo)->planes)
+		return false;
+	for (uint32_t i = 0; i < greet->end.planes; i++)
+		if (!is_address_of(topo, greet, host, i))
+			return false;
+	return true;
+}
+
+bool identity_is(const struct weft_dev *dev, const struct greet *greet,
+	const struct sockaddr_in6 *from, uint32_t *plane)
+{
+	const struct weft_topo *topo = weft_live_topo(dev->live);
+	bool is_of_plane = greet->kind == GREET_PLANE || greet->kind == GREET_PLANE_ANSWER;
+
+	if (from->sin6_family != AF_INET6 ||
+		ntohs(from->sin6_port) != WEFT_DEV_PORT_BASE + greet->number ||
+		greet->qp.qpn >> SLOT_BITS != greet->number)
+		return false;
+	for (*plane = 0; *plane < greet->end.planes; (*plane)++)
+		if (!memcmp(&from->sin6_addr, greet->end.addr[*plane], 16))
+			break;
+	/* One that we do not have, or that it does not. */
+	if (*plane >= WEFT_MIN(greet->end.planes, dev->end.planes))
+		return false;
+	return topo ? is_host(topo, greet) : !*plane || is_of_plane;
+}
+
+/* ---- who asks ---- */
+
+uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked)
+{
+	uint32_t at = dev->challenges.at++ % CHALLENGES;
+	struct challenge *c = &dev->challenges.list[at];
+
+	*c = (struct challenge){ .nonce = device_random() / CHALLENGES * CHALLENGES + at,
+		.number = asked->number,
+		.own_qpn = asked->qp.peer_qpn,
+		.qpn = asked->qp.qpn };
+	memcpy(c->gid, asked->end.addr[0], 16);
+	return c->nonce;
+}
+
+bool identity_has_echoed(struct weft_dev *dev, const struct greet *greet)
+{
+	struct challenge *c = &dev->challenges.list[greet->echo % CHALLENGES];
+
+	if (!c->nonce || c->nonce != greet->echo || c->number != greet->number ||
+		c->own_qpn != greet->qp.peer_qpn || c->qpn != greet->qp.qpn ||
+		memcmp(c->gid, greet->end.addr[0], 16))
+		return false;
+	*c = (struct challenge){ 0 };
+	return true;
+}
+
+/* ---- its planes ---- */
+
+static uint32_t all_planes(const struct proof *proof)
+{
+	return (uint32_t)((UINT64_C(1) << proof->end.planes) - 1);
+}
+
+static bool is_of(const struct proof *proof, const struct greet *greet)
+{
+	return proof->in_use && proof->number == greet->number &&
+	       !memcmp(proof->end.addr[0], greet->end.addr[0], 16);
+}
+
+/* The one of this process; a new one takes the place of one that is free or has not been used for
+ * the longest: of the same host, where that has many. */
+static struct proof *find_or_make(struct weft_dev *dev, const struct greet *greet, uint64_t now)
+{
+	struct proof *list = dev->proofs.list, *oldest = NULL, *own = NULL;
+	uint32_t n_own = 0;
+
+	for (uint32_t i = 0; i < PROOFS_MAX; i++) {
+		if (is_of(&list[i], greet))
+			return &list[i];
+		if (!oldest || list[i].used_ns < oldest->used_ns)
+			oldest = &list[i]; /* free ones: 0 */
+		if (!list[i].in_use || memcmp(list[i].end.addr[0], greet->end.addr[0], 16) != 0)
+			continue;
+		n_own++;
+		if (!own || list[i].used_ns < own->used_ns)
+			own = &list[i];
+	}
+	if (n_own >= PROOFS_PER_HOST)
+		oldest = own;
+	*oldest = (struct proof){ .number = greet->number,
+		.end = greet->end,
+		.nonce = device_random(),
+		.proven = 1,
+		.since_ns = now,
+		.in_use = true };
+	return oldest;
+}
+
+static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
+{
+	struct greet greet = { .kind = GREET_PLANE,
+		.nonce = proof->nonce,
+		.qp = { .qpn = dev->number << SLOT_BITS,
+			.peer_qpn = proof->number << SLOT_BITS,
+			.mpr_psns = WEFT_MPR_UNIT_PSNS } };
+
+	if (now >= dev->proofs.second_ns) {
+		dev->proofs.second_ns = now + UINT64_C(1000000000);
+		dev->proofs.tokens = PLANE_ASKS_PER_S;
+	}
+	for (uint32_t i = 1; i < proof->end.planes && i < dev->end.planes; i++) {
+		if (proof->proven >> i & 1 || !dev->proofs.tokens)
+			continue;
+		dev->proofs.tokens--;
+		greet_send_by(dev, i, proof->end.addr[i], proof->number, &greet);
+	}
+	proof->ask_at_ns =
+		now + WEFT_MIN(PLANE_ASK_NS << WEFT_MIN(proof->tries, 10u), PLANE_AGAIN_NS);
+	proof->tries++;
+	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, proof->ask_at_ns);
+}
+
+bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *absent)
+{
+	uint64_t now = weft_clock_now(NULL);
+	struct proof *proof;
+
+	*absent = 0;
+	if (weft_live_topo(dev->live) || greet->end.planes == 1)
+		return true;
+	if (!dev->proofs.list)
+		dev->proofs.list = calloc(PROOFS_MAX, sizeof(*dev->proofs.list));
+	if (!dev->proofs.list)
+		return false;
+	proof = find_or_make(dev, greet, now);
+	if (proof->end.planes != greet->end.planes ||
+		memcmp(proof->end.addr, greet->end.addr, 16 * (size_t)greet->end.planes) != 0)
+		*proof = (struct proof){ .number = greet->number,
+			.nonce = device_random(),
+			.proven = 1,
+			.since_ns = now,
+			.in_use = true };
+	proof->end = greet->end; /* its ports may be new ones */
+	proof->used_ns = now;
+	*absent = all_planes(proof) & ~proof->proven;
+	if (!proof->tries && *absent)
+		ask(dev, proof, now);
+	proof->was_used = !*absent || now - proof->since_ns >= PLANES_NS;
+	return proof->was_used;
+}
+
+bool identity_plane_answered(struct weft_dev *dev, const struct greet *greet, uint32_t plane)
+{
+	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
+		struct proof *proof = &dev->proofs.list[i];
+
+		if (!is_of(proof, greet) || proof->nonce != greet->echo ||
+			plane >= proof->end.planes ||
+			memcmp(proof->end.addr[plane], greet->end.addr[plane], 16) != 0)
+			continue;
+		if (proof->proven >> plane & 1)
+			return true;
+		proof->proven |= 1u << plane;
+		proof->end.absent = all_planes(proof) & ~proof->proven;
+		if (proof->was_used)
+			weft_live_peer_planes(dev->live, &proof->end);
+		if (!proof->end.absent)
+			greet_again(dev, proof->end.addr[0]);
+		return true;
+	}
+	return false;
+}
+
+void identity_timers(struct weft_dev *dev, uint64_t now)
+{
+	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
+		struct proof *proof = &dev->proofs.list[i];
+
+		if (!proof->in_use || proof->proven == all_planes(proof))
+			continue;
+		if (now >= proof->ask_at_ns && now - proof->since_ns >= PLANE_AGAIN_NS &&
+			!weft_live_peer_is_open(dev->live, &proof->end)) {
+			proof->in_use = false;
+			continue;
+		}
+		if (now >= proof->ask_at_ns)
+			ask(dev, proof, now);
+		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, proof->ask_at_ns);
+	}
+}
