@@ -84,20 +84,20 @@ latency() {
 	each "ib_atomic_lat -F" "" "-A CMP_AND_SWAP" "-e" "-D 2" "--use_old_post_send" "-R"
 }
 
-# rdma_cm's own programs.  Their ports are turned over, see docs/verbs.md.
+# rdma_cm's own programs.
 connections() {
 	local options port to=10.0.0.3
 	for options in "-C 10 -v -V" "-C 100 -V -S 60000" "-C 10 -V -q" "-C 5 -V -p 9999"; do
 		port=7174
 		[[ $options == *9999* ]] && port=9999
-		run_case 0 $((port ^ 0x8000)) "rping -s -a $to $options" "rping -c -a $to $options"
+		run_case 0 tcp/$port "rping -s -a $to $options" "rping -c -a $to $options"
 	done
-	port=$((7471 ^ 0x8000))
+	port=tcp/7471
 	for options in "" "-c 8 -C 20 -S 4000" "-m" "-P tcp"; do
 		run_case 0 $port "ucmatose $options" "ucmatose -s h2 $options"
 	done
 	for options in "" "-c 4 -C 20 -S 1000"; do
-		run_case 0 $port "udaddy $options" "udaddy -s h2 $options"
+		run_case 0 udp/7471 "udaddy $options" "udaddy -s h2 $options"
 	done
 	run_case 0 $port rdma_server "rdma_client -s h2"
 	run_case 0 $port rdma_xserver "rdma_xclient -s h2"

@@ -60,7 +60,10 @@ report() {
 wait_port() {
 	"$weft" lab run h2 -- bash -c '
 		for _ in $(seq 200); do
-			ss -Hltn "sport = :$1" | grep -q . && exit 0
+			case $1 in # tcp/7471 is of rdma_cm: src/rdmacm/port.c
+			*/*) ss -Hxl | grep -q "@weft-rdmacm/$1/" && exit 0 ;;
+			*) ss -Hltn "sport = :$1" | grep -q . && exit 0 ;;
+			esac
 			sleep 0.05
 		done' _ "$1"
 }
@@ -103,7 +106,7 @@ run_case() {
 }
 
 pair() { run_case 0 18515 "$*" "$* h2"; }         # TCP tells the ends about each other
-cm() { run_case 0 $((18515 ^ 0x8000)) "$*" "$* h2"; } # rdma_cm does
+cm() { run_case 0 tcp/18515 "$*" "$* h2"; }       # rdma_cm does
 refused() { run_case 1 0 "$*" "$* h2"; }
 
 # alone PATTERN PROGRAM...: one host, and what it prints

@@ -4,13 +4,15 @@
 /*
  * rdmacm - librdmacm.so.1: connections by IP address and port, over devices of ours.
  *
- *   rdma_connect()  --> TCP to port ^ 0x8000: REQ {GID, QPN, PSN, private data} --> rdma_listen()
- *   RESPONSE event  <-- REP {GID, QPN, PSN, private data} ----------------------- rdma_accept()
- *   QP to RTS       --> RTU ----------------------------------------------------> ESTABLISHED
+ *   rdma_connect()  --> TCP to a place of the port's -------------------------- rdma_listen()
+ *                   <-- GREETING {port that is served here} ------------------
+ *                   --> REQUEST {GID, QPN, PSN, private data} ----------------> CONNECT_REQUEST
+ *   RESPONSE event  <-- REPLY {GID, QPN, PSN, private data} ------------------- rdma_accept()
+ *   QP to RTS       --> READY ------------------------------------------------> ESTABLISHED
  *
  * Its interface is rdma-core's <rdma/rdma_cma.h>.  One message is one struct of fixed size; the
- * stream also tells that a peer's process has ended.  Ports of RDMA are a space of their own: the
- * top bit is turned over, so that a program may listen to TCP on the same number (UCX does).
+ * stream also tells that a peer's process has ended.  Ports of RDMA are a space of their own, two
+ * in fact (RDMA_PS_TCP, RDMA_PS_UDP): src/rdmacm/port.c.
  *
  * Threads  Any; one thread of ours waits for all connections of a process.
  */
@@ -25,8 +27,6 @@ static inline socklen_t weft_address_bytes(int family)
 {
 	return family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
-
-enum { WEFT_RDMACM_PORT_FLIP = 0x8000 };
 
 #ifdef __cplusplus
 }

@@ -2,10 +2,13 @@
 /*
  * channel - events, and the descriptors on which programs wait for them.
  *
- * A channel is a pipe with one byte per event, because programs poll it, make it non-blocking, and
- * block in it.  An id without a channel is synchronous: it has one of its own, and each call waits
- * in it.  An event may be taken back (its id is gone) or move to another channel; the byte that
- * stays is one wake-up for nothing.
+ * A channel is a semaphore of the kernel's (eventfd(2)) that counts events, because programs poll
+ * it, make it non-blocking, and block in it.  An id without a channel is synchronous: it has one of
+ * its own, and each call waits in it.  An event may be taken back (its id is gone) or move to
+ * another channel; the count that stays is one wake-up for nothing.
+ *
+ * An event that somebody waits for must not fail for want of memory.  So each id has as many events
+ * in reserve as may still be told of it, and calls that have one told add theirs, or fail.
  */
 #include "local.h"
 #include "newer.h"
@@ -13,40 +16,45 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define SILENT 8
 
-pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
+/* What a connection can still come to: asked or answered, established or not, parted, out of
+ * TIME_WAIT. */
+#define RESERVE 4u
+
+struct weft_lock cm_lock = WEFT_LOCK_INIT;
 pthread_cond_t cm_acked = PTHREAD_COND_INITIALIZER;
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct channel *channel = calloc(1, sizeof(*channel));
-	int fds[2];
 
 	if (!channel)
 		return NULL;
-	if (pipe2(fds, O_CLOEXEC)) {
-		free(channel);
-		return NULL;
+	channel->rdma.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (channel->rdma.fd >= 0)
+		return &channel->rdma;
+	free(channel);
+	return NULL;
+}
+
+void event_free(struct event *event)
+{
+	while (event) {
+		struct event *next = event->next;
+
+		free(event);
+		event = next;
 	}
-	channel->rdma.fd = fds[0];
-	channel->write_fd = fds[1];
-	(void)fcntl(fds[1], F_SETFL, O_NONBLOCK); /* full: there is enough to wake up for */
-	return &channel->rdma;
 }
 
 static void free_channel(struct channel *channel)
 {
 	(void)close(channel->rdma.fd);
-	(void)close(channel->write_fd);
-	while (channel->first) {
-		struct event *event = channel->first;
-
-		channel->first = event->next;
-		free(event);
-	}
+	event_free(channel->first);
 	free(channel);
 }
 
@@ -61,7 +69,7 @@ void rdma_destroy_event_channel(struct rdma_event_channel *rdma)
 	static uint32_t n;
 	struct channel *channel = (struct channel *)rdma, *old = channel;
 
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	bool is_foreign = channel->was_read && !pthread_equal(channel->reader, pthread_self());
 	if (channel->readers || is_foreign) {
 		old = silent[n % SILENT];
@@ -69,9 +77,16 @@ void rdma_destroy_event_channel(struct rdma_event_channel *rdma)
 	}
 	if (old && old->readers)
 		old = NULL; /* for ever */
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (old)
 		free_channel(old);
+}
+
+static void count_up(const struct channel *channel)
+{
+	uint64_t one = 1;
+
+	(void)!write(channel->rdma.fd, &one, sizeof(one));
 }
 
 static void put(struct channel *channel, struct event *event)
@@ -82,7 +97,7 @@ static void put(struct channel *channel, struct event *event)
 		last = &(*last)->next;
 	event->next = NULL;
 	*last = event;
-	(void)!write(channel->write_fd, "", 1);
+	count_up(channel);
 }
 
 static void fill_parameters(struct event *event, const struct id *id, const struct message *m)
@@ -115,13 +130,32 @@ static void fill_parameters(struct event *event, const struct id *id, const stru
 	memcpy(e->param.ud.ah_attr.grh.dgid.raw, m->gid, 16);
 }
 
-static struct event *new_event(
+bool event_reserve(struct id *id, uint32_t more)
+{
+	uint32_t n = 0;
+
+	for (const struct event *event = id->reserve; event; event = event->next)
+		n++;
+	for (; n < RESERVE + more; n++) {
+		struct event *event = calloc(1, sizeof(*event));
+
+		if (!event) {
+			errno = ENOMEM;
+			return false;
+		}
+		event->next = id->reserve;
+		id->reserve = event;
+	}
+	return true;
+}
+
+static struct event *from_reserve(
 	struct id *id, struct id *listener, enum rdma_cm_event_type type, int status)
 {
-	struct event *event = calloc(1, sizeof(*event));
+	struct event *event = id->reserve;
 
-	if (!event)
-		return NULL;
+	WEFT_ASSERT(event);
+	id->reserve = event->next;
 	event->counted = listener ? listener : id;
 	event->rdma.id = &id->rdma;
 	event->rdma.listen_id = listener ? &listener->rdma : NULL;
@@ -133,10 +167,8 @@ static struct event *new_event(
 void event_raise(struct id *id, struct id *listener, enum rdma_cm_event_type type, int status,
 	const struct message *from)
 {
-	struct event *event = new_event(id, listener, type, status);
+	struct event *event = from_reserve(id, listener, type, status);
 
-	if (!event)
-		return;
 	if (from)
 		fill_parameters(event, id, from);
 	put((struct channel *)event->counted->rdma.channel, event);
@@ -145,22 +177,25 @@ void event_raise(struct id *id, struct id *listener, enum rdma_cm_event_type typ
 int rdma_write_cm_event(
 	struct rdma_cm_id *rdma, enum rdma_cm_event_type type, int status, uint64_t arg)
 {
+	struct id *id = id_of(rdma);
+
 	if ((int)type != EVENT_USER)
 		return fail(EINVAL);
-	struct event *event = new_event(id_of(rdma), NULL, type, status);
+	weft_lock_take(&cm_lock);
+	bool has_room = event_reserve(id, 1);
+	if (has_room) {
+		struct event *event = from_reserve(id, NULL, type, status);
 
-	if (!event)
-		return fail(ENOMEM);
-	memcpy(&event->rdma.param, &arg, sizeof(arg));
-	pthread_mutex_lock(&cm_lock);
-	put((struct channel *)rdma->channel, event);
-	pthread_mutex_unlock(&cm_lock);
-	return 0;
+		memcpy(&event->rdma.param, &arg, sizeof(arg));
+		put((struct channel *)rdma->channel, event);
+	}
+	weft_lock_give(&cm_lock);
+	return has_room ? 0 : fail(ENOMEM);
 }
 
-void event_forget(struct id *id)
+static void forget_in(struct channel *channel, const struct id *id)
 {
-	struct event **at = &((struct channel *)id->rdma.channel)->first;
+	struct event **at = &channel->first;
 
 	while (*at) {
 		struct event *event = *at;
@@ -174,6 +209,13 @@ void event_forget(struct id *id)
 	}
 }
 
+void event_forget(struct id *id)
+{
+	forget_in((struct channel *)id->rdma.channel, id);
+	if (id->listener) /* its request's waits there */
+		forget_in((struct channel *)id->listener->rdma.channel, id);
+}
+
 /* A reply finds its queue pair ready, if the id has one; then nothing is left to be done. */
 static void complete(struct event *event)
 {
@@ -181,46 +223,77 @@ static void complete(struct event *event)
 
 	if (event->rdma.event != RDMA_CM_EVENT_CONNECT_RESPONSE || !id->rdma.qp)
 		return;
-	if (qp_to_ready(id)) {
+	bool is_ready = !qp_to_ready(id);
+	int error = errno;
+
+	weft_lock_take(&cm_lock);
+	if (!is_ready) {
 		event->rdma.event = RDMA_CM_EVENT_CONNECT_ERROR;
-		event->rdma.status = -errno;
+		event->rdma.status = -error;
 		wire_send(id, REJECTION);
-		return;
+		wire_hang_up(id);
+	} else {
+		event->rdma.event = RDMA_CM_EVENT_ESTABLISHED;
+		if (id->state == ANSWERED)
+			id->state = TOGETHER;
+		wire_send(id, READY);
 	}
-	event->rdma.event = RDMA_CM_EVENT_ESTABLISHED;
-	pthread_mutex_lock(&cm_lock);
-	if (id->state == ANSWERED)
-		id->state = TOGETHER;
-	wire_send(id, READY);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
+}
+
+/* A cancelled reader may have taken the count of an event, and not the event. */
+static void stop_reading(void *arg)
+{
+	struct channel *channel = arg;
+
+	weft_lock_take(&cm_lock);
+	channel->readers--;
+	if (channel->first)
+		count_up(channel);
+	weft_lock_give(&cm_lock);
+}
+
+/* The only place where a thread may be cancelled, without any lock. */
+static bool wait_for_count(struct channel *channel)
+{
+	uint64_t count;
+	ssize_t n;
+
+	pthread_cleanup_push(stop_reading, channel);
+	n = read(channel->rdma.fd, &count, sizeof(count));
+	pthread_cleanup_pop(0);
+	return n == sizeof(count);
 }
 
 int rdma_get_cm_event(struct rdma_event_channel *rdma, struct rdma_cm_event **out)
 {
 	struct channel *channel = (struct channel *)rdma;
 	struct event *event = NULL;
-	ssize_t n = 1;
-	char byte;
+	bool is_told = true;
 
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	channel->readers++;
 	channel->was_read = true;
 	channel->reader = pthread_self();
-	while (!event && n == 1) {
-		pthread_mutex_unlock(&cm_lock);
-		n = read(channel->rdma.fd, &byte, 1);
-		pthread_mutex_lock(&cm_lock);
-		event = n == 1 ? channel->first : NULL;
+	while (!event && is_told) {
+		weft_lock_give(&cm_lock);
+		is_told = wait_for_count(channel);
+		weft_lock_take(&cm_lock);
+		event = is_told ? channel->first : NULL;
 	}
 	channel->readers--;
 	if (event) {
 		channel->first = event->next;
 		event->counted->given++;
+		if (event->rdma.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			listen_told(id_of(event->rdma.id));
 	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (!event)
 		return -1;
+	int cancel = weft_cancel_off();
 	complete(event);
+	weft_cancel_on(cancel);
 	*out = &event->rdma;
 	return 0;
 }
@@ -231,10 +304,10 @@ int rdma_ack_cm_event(struct rdma_cm_event *rdma)
 
 	if (!event)
 		return fail(EINVAL);
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	event->counted->acknowledged++;
 	pthread_cond_broadcast(&cm_acked);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	free(event);
 	return 0;
 }
@@ -245,13 +318,14 @@ int event_finish(struct id *id)
 
 	if (!id->is_sync)
 		return 0;
-	if (id->rdma.event) {
-		(void)rdma_ack_cm_event(id->rdma.event);
+	do { /* the end of a former connection answers no call */
+		if (id->rdma.event)
+			(void)rdma_ack_cm_event(id->rdma.event);
 		id->rdma.event = NULL;
-	}
-	if (rdma_get_cm_event(id->rdma.channel, &event))
-		return -1;
-	id->rdma.event = event;
+		if (rdma_get_cm_event(id->rdma.channel, &event))
+			return -1;
+		id->rdma.event = event;
+	} while (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT);
 	if (event->event == RDMA_CM_EVENT_REJECTED)
 		return fail(ECONNREFUSED);
 	return event->status ? fail(event->status < 0 ? -event->status : EIO) : 0;
@@ -270,9 +344,12 @@ int rdma_migrate_id(struct rdma_cm_id *rdma, struct rdma_event_channel *to)
 		(void)rdma_ack_cm_event(rdma->event);
 		rdma->event = NULL;
 	}
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	id->is_sync = !to;
 	rdma->channel = to ? to : own;
+	for (struct id *asks = id_next(NULL); asks; asks = id_next(asks))
+		if (asks->listener == id && !asks->is_told) /* will be told of there */
+			asks->rdma.channel = rdma->channel;
 	struct event **at = &((struct channel *)old)->first;
 	while (old != rdma->channel && *at) {
 		struct event *event = *at;
@@ -284,7 +361,7 @@ int rdma_migrate_id(struct rdma_cm_id *rdma, struct rdma_event_channel *to)
 		*at = event->next;
 		put((struct channel *)rdma->channel, event);
 	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (was_sync)
 		rdma_destroy_event_channel(old);
 	return 0;

@@ -8,16 +8,33 @@
  */
 #include "local.h"
 
+#include <netinet/in.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define QKEY 0x01234567 /* RDMA_UDP_QKEY */
 #define DEPTH 16
 
-/* What we say about ourselves. */
-static int describe(struct id *id, const struct rdma_conn_param *param)
+/* What the kernel's messages have room for: CM's REQ (92 bytes), REP, REJ, and SIDR's for
+ * datagrams, less the 36 of its own header in front of a request (ib_cm.h, cma.c). */
+static uint8_t private_max(const struct id *id, enum message_type type)
+{
+	if (id->rdma.ps == RDMA_PS_UDP)
+		return type == REQUEST ? 180 : 136;
+	return type == REQUEST ? 56 : type == REPLY ? PRIVATE_BYTES : 148;
+}
+
+static int take_private(struct id *id, enum message_type type, const void *data, uint8_t bytes)
+{
+	if (data && bytes > private_max(id, type))
+		return fail(EINVAL);
+	id->local.private_bytes = data ? bytes : 0;
+	if (id->local.private_bytes)
+		memcpy(id->local.private_data, data, bytes);
+	return 0;
+}
+
+/* What we say about ourselves.  With cm_lock. */
+static int describe(struct id *id, const struct rdma_conn_param *param, enum message_type type)
 {
 	static const struct rdma_conn_param usual = { .responder_resources = DEPTH,
 		.initiator_depth = DEPTH,
@@ -26,11 +43,8 @@ static int describe(struct id *id, const struct rdma_conn_param *param)
 	const struct rdma_conn_param *p = param ? param : &usual;
 	struct message *m = &id->local;
 
-	if (p->private_data && p->private_data_len > PRIVATE_BYTES)
-		return fail(EINVAL);
-	m->private_bytes = p->private_data ? p->private_data_len : 0;
-	if (m->private_bytes)
-		memcpy(m->private_data, p->private_data, m->private_bytes);
+	if (take_private(id, type, p->private_data, p->private_data_len))
+		return -1;
 	m->responder = (uint8_t)WEFT_MIN(p->responder_resources, DEPTH);
 	m->initiator = (uint8_t)WEFT_MIN(p->initiator_depth, DEPTH);
 	m->retry = WEFT_MIN(p->retry_count, (uint8_t)7);
@@ -51,54 +65,30 @@ int rdma_listen(struct rdma_cm_id *rdma, int backlog)
 	/* Who names no address takes connections at all of them, and asks for the port. */
 	if (id->state == IDLE && rdma_bind_addr(rdma, (struct sockaddr *)&any))
 		return -1;
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	if (id->state != BOUND) {
 		errno = EINVAL;
 	} else {
-		id_share_port(id, true); /* for the connections; who listens has it alone */
-		result = listen(id->fd, backlog > 0 ? backlog : SOMAXCONN);
+		result = listen_begin(id, backlog);
 	}
-	if (!result) {
-		id->state = LISTENING;
-		result = wire_watch(id, EPOLLIN) ? 0 : -1;
-	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	return result;
-}
-
-int connect_start(struct id *id)
-{
-	struct rdma_addr *addr = &id->rdma.route.addr;
-	struct sockaddr_storage to = { 0 };
-
-	if (id->fd < 0 && id_open_socket(id, &addr->src_addr))
-		return -1;
-	memcpy(&to, &addr->dst_storage, sizeof(to));
-	in_port_t *port = to.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&to)->sin6_port
-						   : &((struct sockaddr_in *)&to)->sin_port;
-	id_share_port(id, true); /* when it is over, others may have it at once */
-	*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
-	if (connect(id->fd, (struct sockaddr *)&to, weft_address_bytes(to.ss_family)) &&
-		errno != EINPROGRESS)
-		return -1;
-	id->state = CONNECTING;
-	return wire_watch(id, EPOLLOUT) ? 0 : -1;
 }
 
 int rdma_connect(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 {
 	struct id *id = id_of(rdma);
 
-	if (!rdma->verbs || !rdma->route.path_rec ||
-		(id->state != IDLE && id->state != BOUND && id->state != GONE))
+	if (!rdma->verbs || !rdma->route.path_rec)
 		return fail(EINVAL);
-	if (describe(id, param))
-		return -1;
-	pthread_mutex_lock(&cm_lock);
-	id->knocks = 0;
-	int result = connect_start(id);
-	pthread_mutex_unlock(&cm_lock);
-	return result ? -1 : event_finish(id);
+	weft_lock_take(&cm_lock);
+	bool is_free = id->state == IDLE || id->state == BOUND || id->state >= TIME_WAIT;
+	int result = is_free ? describe(id, param, REQUEST) : fail(EINVAL);
+	if (!result)
+		result = event_reserve(id, 0) ? call_begin(id) : -1;
+	int error = errno;
+	weft_lock_give(&cm_lock);
+	return result ? fail(error) : event_finish(id);
 }
 
 int rdma_accept(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
@@ -112,20 +102,24 @@ int rdma_accept(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 	if (id->state == ANSWERED) /* the old way to say rdma_establish() */
 		return rdma_establish(rdma);
 	if (id->state != ASKED)
-		return fail(id->state == GONE ? ECONNRESET : EINVAL);
-	if (describe(id, param ? param : &offered))
+		return fail(id->state >= LEAVING ? ECONNRESET : EINVAL);
+	weft_lock_take(&cm_lock);
+	int result = describe(id, param ? param : &offered, REPLY);
+	weft_lock_give(&cm_lock);
+	if (result)
 		return -1;
 	/* Who asks says it for both; libfabric leaves what it finds on the stack here. */
 	id->local.retry = id->peer.retry;
 	if (rdma->qp && rdma->qp_type == IBV_QPT_RC && qp_to_ready(id))
 		return -1;
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	bool is_there = id->state == ASKED;
 	if (is_there) {
 		id->state = ANSWERED;
 		wire_send(id, REPLY);
+		thread_alarm(id, id->local.is_datagram ? 0 : ANSWER_NS);
 	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (!is_there)
 		return fail(ECONNRESET);
 	/* A datagram service has nothing to wait for. */
@@ -136,13 +130,13 @@ int rdma_establish(struct rdma_cm_id *rdma)
 {
 	struct id *id = id_of(rdma);
 
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	bool is_there = id->state == ANSWERED && !rdma->qp;
 	if (is_there) {
 		id->state = TOGETHER;
 		wire_send(id, READY);
 	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	return is_there ? 0 : fail(EINVAL);
 }
 
@@ -150,16 +144,16 @@ int rdma_reject(struct rdma_cm_id *rdma, const void *private_data, uint8_t priva
 {
 	struct id *id = id_of(rdma);
 
-	if (id->state != ASKED && id->state != ANSWERED)
-		return fail(EINVAL);
-	pthread_mutex_lock(&cm_lock);
-	id->local.private_bytes = (uint8_t)WEFT_MIN(private_bytes, PRIVATE_BYTES);
-	if (private_data)
-		memcpy(id->local.private_data, private_data, id->local.private_bytes);
-	wire_send(id, REJECTION);
-	wire_hang_up(id);
-	pthread_mutex_unlock(&cm_lock);
-	return 0;
+	weft_lock_take(&cm_lock);
+	int result = id->state == ASKED || id->state == ANSWERED
+			     ? take_private(id, REJECTION, private_data, private_bytes)
+			     : fail(EINVAL);
+	if (!result) {
+		wire_send(id, REJECTION);
+		wire_hang_up(id);
+	}
+	weft_lock_give(&cm_lock);
+	return result;
 }
 
 int rdma_reject_ece(struct rdma_cm_id *rdma, const void *private_data, uint8_t private_bytes)
@@ -173,14 +167,18 @@ int rdma_disconnect(struct rdma_cm_id *rdma)
 
 	if (rdma->qp && rdma->qp_type == IBV_QPT_RC && qp_to_error(id))
 		return -1;
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	bool asks = id->state == TOGETHER || id->state == ANSWERED;
-	if (asks)
+	bool was_left = id->state >= LEAVING;
+	if (asks) {
 		wire_send(id, PARTING);
-	pthread_mutex_unlock(&cm_lock);
+		id->state = TOGETHER;
+		thread_alarm(id, ANSWER_NS);
+	}
+	weft_lock_give(&cm_lock);
 	if (asks)
 		return event_finish(id);
-	return id->state == GONE ? 0 : fail(EINVAL);
+	return was_left ? 0 : fail(EINVAL);
 }
 
 int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **out)

@@ -2,7 +2,8 @@
 /*
  * device - the devices of this host, opened once for all connections of a process.
  *
- * An id gets the device whose address it is bound to; with any other address the first.
+ * An id gets the device whose address it is bound to; with any other address the first.  A child
+ * of fork() opens them anew: its parent's are dead there.
  */
 #include "local.h"
 
@@ -16,7 +17,7 @@
 static struct ibv_context *contexts[DEVICES_MAX + 1];
 static struct ibv_pd *pds[DEVICES_MAX];
 static int n_contexts = -1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_lock lock = WEFT_LOCK_INIT;
 
 static void open_all(void)
 {
@@ -34,11 +35,26 @@ static void open_all(void)
 
 static int count(void)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	if (n_contexts < 0)
 		open_all();
-	pthread_mutex_unlock(&lock);
-	return n_contexts;
+	int n = n_contexts;
+	weft_lock_give(&lock);
+	return n;
+}
+
+void device_hold(void)
+{
+	weft_lock_take(&lock);
+}
+
+void device_let_go(bool in_child)
+{
+	if (in_child) {
+		n_contexts = -1;
+		memset(pds, 0, sizeof(pds));
+	}
+	weft_lock_give(&lock);
 }
 
 int device_gid(struct ibv_context *verbs, uint8_t gid[16])
@@ -89,7 +105,7 @@ struct ibv_pd *device_pd(struct ibv_context *verbs)
 {
 	struct ibv_pd *pd = NULL;
 
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	for (int i = 0; i < n_contexts; i++) {
 		if (contexts[i] != verbs)
 			continue;
@@ -97,7 +113,7 @@ struct ibv_pd *device_pd(struct ibv_context *verbs)
 			pds[i] = ibv_alloc_pd(verbs);
 		pd = pds[i];
 	}
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	return pd;
 }
 

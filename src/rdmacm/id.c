@@ -8,14 +8,6 @@
  *
  * Who has a device has a domain on it, too: programs that bring their own queue pairs make them
  * there (pyverbs does).  Of the options, type of service has no meaning here and is taken.
- *
- * A port has one identifier, as with the kernel's rdma_cm, and TCP is who knows: its port is taken
- * without SO_REUSEADDR, so that no other of this host gets it, from binding on and not from
- * listening only.  What an old connection has left behind (TIME_WAIT) must not keep a server from
- * coming back, though; so connections do have the option, and who finds the port in use asks again
- * with it: that passes by connections, but not by who is bound or listens.  Not seen is an
- * identifier that is connected already, nor, by one without RDMA_OPTION_ID_REUSEADDR, another that
- * is only bound and has it.
  */
 #include "local.h"
 
@@ -34,19 +26,10 @@
 
 static struct id *ids;
 
-static in_port_t *port_at(struct sockaddr *address)
+in_port_t *port_at(struct sockaddr *address)
 {
-	return address->sa_family == AF_INET6
-		       ? &((struct sockaddr_in6 *)(void *)address)->sin6_port
-		       : &((struct sockaddr_in *)(void *)address)->sin_port;
-}
-
-static void flip(struct sockaddr *address)
-{
-	in_port_t *port = port_at(address);
-
-	if (*port)
-		*port = (in_port_t)(*port ^ htons(WEFT_RDMACM_PORT_FLIP));
+	return address->sa_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)address)->sin6_port
+					      : &((struct sockaddr_in *)(void *)address)->sin_port;
 }
 
 struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps)
@@ -56,10 +39,12 @@ struct id *id_new(struct rdma_event_channel *channel, void *context, enum rdma_p
 
 	if (!id)
 		return NULL;
-	id->fd = -1;
+	id->fd = id->claim_fd = -1;
 	id->is_sync = !channel;
-	id->rdma.channel = channel ? channel : rdma_create_event_channel();
+	if (event_reserve(id, 0))
+		id->rdma.channel = channel ? channel : rdma_create_event_channel();
 	if (!id->rdma.channel) {
+		event_free(id->reserve);
 		free(id);
 		return NULL;
 	}
@@ -97,8 +82,10 @@ void id_free(struct id *id)
 		at = &(*at)->next;
 	*at = id->next;
 	wire_hang_up(id);
-	wire_forget(id);
+	if (id->claim_fd >= 0)
+		(void)close(id->claim_fd);
 	multicast_forget(id);
+	event_free(id->reserve);
 	free(id->rdma.route.path_rec);
 	free(id->qp_init);
 	rdma_freeaddrinfo(id->info);
@@ -110,26 +97,13 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, 
 {
 	if (ps != RDMA_PS_TCP && ps != RDMA_PS_UDP)
 		return fail(EPROTONOSUPPORT);
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	struct id *id = id_new(channel, context, ps);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (!id)
 		return -1;
 	*out = &id->rdma;
 	return 0;
-}
-
-/* Requests that wait behind a listener which goes away are hung up. */
-static void orphan(struct id *listener)
-{
-	for (struct id *id = ids, *next; id; id = next) {
-		next = id->next;
-		if (id->listener != listener)
-			continue;
-		id->listener = NULL;
-		if (id->state == AWAITS_REQUEST)
-			id_free(id);
-	}
 }
 
 int rdma_destroy_id(struct rdma_cm_id *rdma)
@@ -139,17 +113,17 @@ int rdma_destroy_id(struct rdma_cm_id *rdma)
 
 	if (id->is_sync && rdma->event)
 		(void)rdma_ack_cm_event(rdma->event);
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	event_forget(id);
 	if (id->state == TOGETHER || id->state == ANSWERED)
 		wire_send(id, PARTING);
 	wire_hang_up(id);
+	listen_end(id);
 	while (id->given != id->acknowledged)
-		pthread_cond_wait(&cm_acked, &cm_lock);
+		(void)weft_lock_wait(&cm_lock, &cm_acked, NULL);
 	event_forget(id);
-	orphan(id);
 	id_free(id);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	if (own)
 		rdma_destroy_event_channel(own);
 	return 0;
@@ -194,80 +168,47 @@ static bool is_loopback(const struct sockaddr *address)
 	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-void id_share_port(struct id *id, bool shares)
-{
-	int on = shares;
-
-	(void)setsockopt(id->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-}
-
-static int take_port(struct id *id, const struct sockaddr_storage *at)
-{
-	const struct sockaddr *address = (const struct sockaddr *)at;
-	socklen_t bytes = weft_address_bytes(at->ss_family);
-
-	if (!id->shares_port) {
-		if (!bind(id->fd, address, bytes))
-			return 0;
-		if (errno != EADDRINUSE)
-			return -1;
-	}
-	id_share_port(id, true);
-	if (bind(id->fd, address, bytes))
-		return -1;
-	id_share_port(id, id->shares_port);
-	return 0;
-}
-
-int id_open_socket(struct id *id, const struct sockaddr *address)
-{
-	struct sockaddr_storage at = { 0 };
-	int on = 1;
-
-	memcpy(&at, address, weft_address_bytes(address->sa_family));
-	flip((struct sockaddr *)&at);
-	id->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (id->fd < 0)
-		return -1;
-	if (id->ipv6_only) /* else as the system has it; IPv4's does not know it */
-		(void)setsockopt(id->fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (!take_port(id, &at))
-		return 0;
-	int error = errno;
-	(void)close(id->fd);
-	id->fd = -1;
-	return fail(error);
-}
-
-/* From the socket: which ports and addresses the kernel has chosen. */
-void id_learn_ports(struct id *id)
+void id_learn_addresses(struct id *id)
 {
 	struct rdma_addr *addr = &id->rdma.route.addr;
 	socklen_t bytes = sizeof(addr->src_storage);
 
-	if (!getsockname(id->fd, &addr->src_addr, &bytes))
-		flip(&addr->src_addr);
+	(void)getsockname(id->fd, &addr->src_addr, &bytes);
 	bytes = sizeof(addr->dst_storage);
-	if (!getpeername(id->fd, &addr->dst_addr, &bytes))
-		flip(&addr->dst_addr);
+	(void)getpeername(id->fd, &addr->dst_addr, &bytes);
+}
+
+static int bind_locked(struct id *id, const struct sockaddr *address)
+{
+	if (id->state != IDLE)
+		return fail(EINVAL);
+	if (port_claim(id, address))
+		return -1;
+	memcpy(&id->rdma.route.addr.src_storage, address, weft_address_bytes(address->sa_family));
+	*port_at(&id->rdma.route.addr.src_addr) = htons(id->port);
+	/* Hardly a device has a loopback address: libfabric then offers peers those they have. */
+	if (!is_any(address) && !(is_loopback(address) && !device_at(address)) && take_device(id)) {
+		int error = errno;
+
+		(void)close(id->claim_fd);
+		id->claim_fd = -1;
+		id->port = 0;
+		return fail(error);
+	}
+	id->state = BOUND;
+	return 0;
 }
 
 int rdma_bind_addr(struct rdma_cm_id *rdma, struct sockaddr *address)
 {
-	struct id *id = id_of(rdma);
-
-	if (id->state != IDLE)
+	if (!address)
 		return fail(EINVAL);
 	if (address->sa_family != AF_INET && address->sa_family != AF_INET6)
 		return fail(EAFNOSUPPORT);
-	if (id_open_socket(id, address))
-		return -1;
-	memcpy(&rdma->route.addr.src_storage, address, weft_address_bytes(address->sa_family));
-	id_learn_ports(id);
-	id->state = BOUND;
-	/* Hardly a device has a loopback address: libfabric then offers peers those they have. */
-	return is_any(address) || (is_loopback(address) && !device_at(address)) ? 0
-										: take_device(id);
+	weft_lock_take(&cm_lock);
+	int result = bind_locked(id_of(rdma), address);
+	weft_lock_give(&cm_lock);
+	return result;
 }
 
 /* The own address from which packets to there leave. */
@@ -290,11 +231,15 @@ static int find_source(const struct sockaddr *to, struct sockaddr_storage *from)
 	return failed ? fail(error) : 0;
 }
 
-static void raise_locked(struct id *id, enum rdma_cm_event_type type, int status)
+/* And waits for it, where the id is synchronous. */
+static int tell(struct id *id, enum rdma_cm_event_type type, int status)
 {
-	pthread_mutex_lock(&cm_lock);
-	event_raise(id, NULL, type, status, NULL);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_take(&cm_lock);
+	bool has_room = event_reserve(id, 1);
+	if (has_room)
+		event_raise(id, NULL, type, status, NULL);
+	weft_lock_give(&cm_lock);
+	return has_room ? event_finish(id) : fail(ENOMEM);
 }
 
 int rdma_resolve_addr(
@@ -306,29 +251,25 @@ int rdma_resolve_addr(
 	uint8_t group[16];
 
 	(void)timeout_ms;
+	if (!dst || (id->state != IDLE && id->state != BOUND && id->state < TIME_WAIT))
+		return fail(EINVAL);
 	if (src && id->state == IDLE && rdma_bind_addr(rdma, src))
 		return -1;
 	bool is_group = multicast_gid(dst, group); /* no route leads to one */
 
 	id->is_resolved = false;
-	memcpy(&addr->dst_storage, dst, dst->sa_family == AF_IB
-						? sizeof(struct sockaddr_ib)
-						: weft_address_bytes(dst->sa_family));
-	if (!is_group && (id->fd < 0 || is_any(&addr->src_addr))) {
-		if (find_source(dst, &own)) {
-			raise_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -errno);
-			return event_finish(id);
-		}
-		in_port_t port = id->fd < 0 ? 0 : *port_at(&addr->src_addr);
+	memcpy(&addr->dst_storage, dst,
+		dst->sa_family == AF_IB ? sizeof(struct sockaddr_ib)
+					: weft_address_bytes(dst->sa_family));
+	if (!is_group && (!id->port || is_any(&addr->src_addr))) {
+		if (find_source(dst, &own))
+			return tell(id, RDMA_CM_EVENT_ADDR_ERROR, -errno);
 		memcpy(&addr->src_storage, &own, sizeof(own));
-		*port_at(&addr->src_addr) = port;
+		*port_at(&addr->src_addr) = htons(id->port);
 	}
 	id->is_resolved = !take_device(id);
-	if (!id->is_resolved)
-		raise_locked(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
-	else
-		raise_locked(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
-	return event_finish(id);
+	return id->is_resolved ? tell(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0)
+			       : tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
 }
 
 int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
@@ -350,8 +291,7 @@ int rdma_resolve_route(struct rdma_cm_id *rdma, int timeout_ms)
 	free(rdma->route.path_rec);
 	rdma->route.path_rec = path;
 	rdma->route.num_paths = 1;
-	raise_locked(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
-	return event_finish(id);
+	return tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
 static int set_reuse(struct id *id, const void *value, size_t bytes)
@@ -363,10 +303,12 @@ static int set_reuse(struct id *id, const void *value, size_t bytes)
 	memcpy(&on, value, sizeof(on));
 	if (!on && id->state != IDLE) /* others may have relied on it */
 		return fail(EINVAL);
-	id->shares_port = on;
-	if (id->state == BOUND)
-		id_share_port(id, true);
-	return 0;
+	weft_lock_take(&cm_lock);
+	int result = on && !id->shares_port && id->state == BOUND ? port_share(id) : 0;
+	if (!result)
+		id->shares_port = on;
+	weft_lock_give(&cm_lock);
+	return result;
 }
 
 int rdma_set_option(struct rdma_cm_id *rdma, int level, int name, void *value, size_t bytes)

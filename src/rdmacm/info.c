@@ -32,7 +32,8 @@ static int resolve(const char *node, const char *service, const struct rdma_addr
 	struct addrinfo want = { .ai_socktype = SOCK_STREAM,
 		.ai_family = hints && (flags & RAI_FAMILY) ? hints->ai_family : AF_UNSPEC,
 		.ai_flags = (passive ? AI_PASSIVE : 0) |
-			    (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0) }, *found;
+			    (flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0) },
+			*found;
 	int error = getaddrinfo(node, service, &want, &found);
 
 	if (error)
@@ -78,9 +79,9 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return fail(ENOMEM);
 	info->ai_flags = hints ? hints->ai_flags : 0;
 	info->ai_port_space = hints && hints->ai_port_space ? hints->ai_port_space : RDMA_PS_TCP;
-	info->ai_qp_type = hints && hints->ai_qp_type        ? hints->ai_qp_type
+	info->ai_qp_type = hints && hints->ai_qp_type           ? hints->ai_qp_type
 			   : info->ai_port_space == RDMA_PS_UDP ? IBV_QPT_UD
-								 : IBV_QPT_RC;
+								: IBV_QPT_RC;
 	int error = node || service ? resolve(node, service, hints, info) : 0;
 	if (!error && hints)
 		error = take_hints(hints, info);
@@ -121,24 +122,31 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *rdma, const char *node, const char 
 	int error = rdma_getaddrinfo(node, service, hints, &info);
 	if (error)
 		error = error == -1 || error == EAI_SYSTEM ? -errno : -ENOENT;
-	pthread_mutex_lock(&cm_lock);
-	rdma_freeaddrinfo(id->info);
-	id->info = info;
-	event_raise(id, NULL,
-		(enum rdma_cm_event_type)(error ? EVENT_ADDRINFO_ERROR : EVENT_ADDRINFO_RESOLVED),
-		error, NULL);
-	pthread_mutex_unlock(&cm_lock);
-	return event_finish(id);
+	weft_lock_take(&cm_lock);
+	bool has_room = event_reserve(id, 1);
+	if (has_room) {
+		rdma_freeaddrinfo(id->info);
+		id->info = info;
+		event_raise(id, NULL,
+			(enum rdma_cm_event_type)(
+				error ? EVENT_ADDRINFO_ERROR : EVENT_ADDRINFO_RESOLVED),
+			error, NULL);
+	}
+	weft_lock_give(&cm_lock);
+	if (has_room)
+		return event_finish(id);
+	rdma_freeaddrinfo(info);
+	return fail(ENOMEM);
 }
 
 int rdma_query_addrinfo(struct rdma_cm_id *rdma, struct rdma_addrinfo **out)
 {
 	struct id *id = id_of(rdma);
 
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	*out = id->info;
 	id->info = NULL; /* the program's now */
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	return *out ? 0 : fail(ENODATA);
 }
 

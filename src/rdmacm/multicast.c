@@ -57,6 +57,8 @@ static int join(struct id *id, struct joined *joined, bool receives, void *conte
 {
 	struct message where = { .is_datagram = 1, .qpn = QPN, .qkey = QKEY };
 
+	if (!event_reserve(id, 1))
+		return -1;
 	if (receives && id->rdma.qp && !joined->attached) {
 		int error = ibv_attach_mcast(id->rdma.qp, &joined->gid, 0);
 
@@ -82,7 +84,7 @@ int rdma_join_multicast_ex(
 		attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED || !rdma->verbs ||
 		rdma->ps == RDMA_PS_TCP || !multicast_gid(attr->addr, gid))
 		return fail(EINVAL);
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	struct joined **at = find(id, gid, &n);
 	bool is_new = !*at;
 	int result = -1;
@@ -99,17 +101,16 @@ int rdma_join_multicast_ex(
 		free(*at); /* the last */
 		*at = NULL;
 	}
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	return result ? -1 : event_finish(id);
 }
 
 int rdma_join_multicast(struct rdma_cm_id *rdma, struct sockaddr *address, void *context)
 {
-	struct rdma_cm_join_mc_attr_ex attr = {
-		.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+	struct rdma_cm_join_mc_attr_ex attr = { .comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS |
+							     RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
 		.join_flags = RDMA_MC_JOIN_FLAG_FULLMEMBER,
-		.addr = address
-	};
+		.addr = address };
 
 	return rdma_join_multicast_ex(rdma, &attr, context);
 }
@@ -132,13 +133,13 @@ int rdma_leave_multicast(struct rdma_cm_id *rdma, struct sockaddr *address)
 
 	if (!address || !multicast_gid(address, gid))
 		return fail(EINVAL);
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	struct joined **at = find(id, gid, &n);
 	bool was_there = *at;
 
 	if (was_there)
 		drop(id, at);
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	return was_there ? 0 : fail(EADDRNOTAVAIL);
 }
 

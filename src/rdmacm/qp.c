@@ -12,8 +12,8 @@
 
 #define QKEY 0x01234567
 #define RNR_TIMER 12 /* 640 us */
-#define ACCESS \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+#define ACCESS                                                                                     \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 		IBV_ACCESS_REMOTE_ATOMIC)
 
 static int attr_of_init(const struct id *id, struct ibv_qp_attr *attr, int *mask)
@@ -162,8 +162,7 @@ int rdma_create_qp_ex(struct rdma_cm_id *rdma, struct ibv_qp_init_attr_ex *attr)
 		goto failed;
 	rdma->qp_type = attr->qp_type;
 	if (move(id, IBV_QPS_INIT) ||
-		(attr->qp_type == IBV_QPT_UD &&
-			(move(id, IBV_QPS_RTR) || move(id, IBV_QPS_RTS)))) {
+		(attr->qp_type == IBV_QPT_UD && (move(id, IBV_QPS_RTR) || move(id, IBV_QPS_RTS)))) {
 		int error = errno;
 
 		rdma_destroy_qp(rdma);
@@ -196,9 +195,9 @@ int rdma_create_qp(struct rdma_cm_id *rdma, struct ibv_pd *pd, struct ibv_qp_ini
 void rdma_destroy_qp(struct rdma_cm_id *rdma)
 {
 	if (rdma->qp) {
-		pthread_mutex_lock(&cm_lock);
+		weft_lock_take(&cm_lock);
 		multicast_detach(id_of(rdma));
-		pthread_mutex_unlock(&cm_lock);
+		weft_lock_give(&cm_lock);
 		(void)ibv_destroy_qp(rdma->qp);
 	}
 	rdma->qp = NULL;

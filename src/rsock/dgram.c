@@ -3,8 +3,8 @@
  * dgram - sockets of datagrams, over a queue pair of datagrams.
  *
  * What a program sends before it is known where the peer's queue pair is (way.c) goes by a socket
- * of the kernel's with the same name, its port turned over as all ports of rdma_cm: so nobody
- * waits, and nothing is lost for it.  What comes by either lies in the same slots until it is read.
+ * of the kernel's with the same name, as with rdma-core's rsockets: so nobody waits, and nothing
+ * is lost for it.  What comes by either lies in the same slots until it is read.
  *
  * In front of the data stands who sends, as the receiver is to see it: true if the sender says the
  * truth, as with UDP.
@@ -160,8 +160,6 @@ int dgram_bind(struct rsock *rs, const struct sockaddr *address)
 	if (rs->state != OPEN)
 		return fail(EINVAL);
 	memcpy(&name, address, weft_address_bytes(rs->family));
-	if (*name_port(&name))
-		name = name_turned(&name);
 	(void)setsockopt(rs->dgram->udp_fd, SOL_SOCKET, SO_REUSEADDR, &rs->reuse, sizeof(int));
 	if (rs->family == AF_INET6)
 		(void)setsockopt(
@@ -187,11 +185,7 @@ int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer)
 		*name = rs->dgram->peer;
 		return name->ss_family ? 0 : fail(ENOTCONN);
 	}
-	if (getsockname(rs->dgram->udp_fd, (struct sockaddr *)name, &bytes))
-		return -1;
-	if (*name_port(name))
-		*name = name_turned(name);
-	return 0;
+	return getsockname(rs->dgram->udp_fd, (struct sockaddr *)name, &bytes);
 }
 
 /* ---- what comes ---- */
@@ -312,7 +306,7 @@ static bool can_send(struct rsock *rs)
 static ssize_t send_by_kernel(
 	struct rsock *rs, const struct way *way, const struct iovec *data, size_t bytes)
 {
-	struct sockaddr_storage to = name_turned(&way->to);
+	struct sockaddr_storage to = way->to;
 	struct head head = way->head;
 	struct iovec iov[2] = { { &head, sizeof(head) }, { data->iov_base, bytes } };
 	struct msghdr msg = { .msg_name = &to,

@@ -152,15 +152,6 @@ static inline void *name_address(struct sockaddr_storage *name, size_t *bytes)
 		       : (void *)&((struct sockaddr_in *)(void *)name)->sin_addr;
 }
 
-/* From the program's to the kernel's, and back. */
-static inline struct sockaddr_storage name_turned(const struct sockaddr_storage *name)
-{
-	struct sockaddr_storage other = *name;
-
-	*name_port(&other) = (in_port_t)(*name_port(&other) ^ htons(WEFT_RDMACM_PORT_FLIP));
-	return other;
-}
-
 static inline bool name_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	struct sockaddr_storage x = *a, y = *b;

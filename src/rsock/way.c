@@ -40,7 +40,7 @@ static bool is_any(const uint8_t *address, size_t bytes)
 /* The address to which the socket is bound, or else that from which the kernel would send there. */
 static int introduce(struct rsock *rs, struct way *way)
 {
-	struct sockaddr_storage own, there = name_turned(&way->to);
+	struct sockaddr_storage own, there = way->to;
 	socklen_t bytes = sizeof(own);
 	size_t n;
 
@@ -70,7 +70,7 @@ static int introduce(struct rsock *rs, struct way *way)
 
 static void ask(struct rsock *rs, struct way *way, int64_t now_ms)
 {
-	struct sockaddr_storage to = name_turned(&way->to);
+	struct sockaddr_storage to = way->to;
 	struct where where = { .head = way->head, .token = way->token };
 
 	where.head.kind = ASK;
@@ -129,13 +129,12 @@ static void answered(
 	struct rsock *rs, const struct sockaddr_storage *from, const struct where *where)
 {
 	struct dgram *d = rs->dgram;
-	struct sockaddr_storage name = name_turned(from);
 	struct way *way = d->ways;
 	struct ibv_ah_attr attr = {
 		.is_global = 1, .port_num = 1, .grh = { .hop_limit = 64, .sgid_index = 3 }
 	};
 
-	while (way < d->ways + WAYS && !(way->to.ss_family && name_is_same(&way->to, &name)))
+	while (way < d->ways + WAYS && !(way->to.ss_family && name_is_same(&way->to, from)))
 		way++;
 	if (way == d->ways + WAYS || way->token != where->token)
 		return;

@@ -12,10 +12,19 @@ faults=0 port=18515 to=(h2)
 fault() { echo "$1"; faults=1; }
 on() { timeout "${LIMIT:-60}" "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
 
+# listens_on HOST PORT: whether somebody listens there; PORT 7471 is TCP's, tcp/7471 and udp/7471
+# are rdma_cm's, whose name the kernel has (src/rdmacm/port.c)
+listens_on() {
+	case $2 in
+	*/*) "$weft" lab run "$1" -- ss -Hxl | grep -q "@weft-rdmacm/$2/" ;;
+	*) "$weft" lab run "$1" -- ss -Hltn "sport = :$2" | grep -q . ;;
+	esac
+}
+
 # listening PORT: until somebody on h2 listens there
 listening() {
 	for _ in $(seq 300); do
-		"$weft" lab run h2 -- ss -Hltn "sport = :$1" | grep -q . && return
+		listens_on h2 "$1" && return
 		sleep 0.1
 	done
 	fault "nobody listens on port $1"

@@ -54,7 +54,7 @@ gloo() {
 rpma() {
 	"$cc" -Wall -Wextra -Werror -O1 "$here/rpma.c" -o "$dir/rpma" -lrpma -libverbs || exit 1
 	on h2 "$dir/rpma" 10.0.0.3 7777 serve >"$dir/server" 2>&1 &
-	listening $((7777 ^ 0x8000))
+	listening tcp/7777
 	on h0 "$dir/rpma" 10.0.0.3 7777 || fault "rpma: the client fails"
 	wait $! || fault "rpma: $(tail -3 "$dir/server")"
 }

@@ -14,13 +14,10 @@ preload=$(find /usr/lib -path '*/rsocket/librspreload.so' | head -1)
 . "$(dirname "$0")/pair.sh"
 to=(-s 10.0.0.3)
 
-# rdma_port NUMBER: where the kernel has a port of rdma_cm
-rdma_port() { echo $(($1 ^ 0x8000)); }
-
 copy() {
 	timeout 20 "$weft" lab run h2 -- "$weft" run -- rcopy >"$dir/server" 2>&1 &
 	local server=$!
-	listening "$(rdma_port 7427)"
+	listening tcp/7427
 	head -c 5000000 /dev/urandom >"$dir/from"
 	on h0 rcopy "$dir/from" "10.0.0.3:$dir/to" >"$dir/client" 2>&1 ||
 		fault "rcopy: $(tail -3 "$dir/client")"
@@ -34,7 +31,7 @@ datagrams() { # OPTION...
 	timeout 30 "$weft" lab run h2 -- "$weft" run -- \
 		udpong -b 10.0.0.3 -S 1000 -C 50 "$@" >"$dir/server" 2>&1 &
 	local server=$!
-	"$weft" lab run h2 -- bash -c "until ss -Hlun 'sport = :$(rdma_port 7174)' | grep -q .
+	"$weft" lab run h2 -- bash -c "until ss -Hlun 'sport = :7174' | grep -q .
 		do sleep 0.05; done"
 	on h0 udpong -s 10.0.0.3 -S 1000 -C 50 "$@" >"$dir/client" 2>&1 &&
 		grep -q '^custom *1000 *50 ' "$dir/client" ||
@@ -48,7 +45,7 @@ preloaded() {
 	[ -n "$preload" ] && command -v iperf3 >/dev/null || return
 	on h2 env LD_PRELOAD="$preload" iperf3 -s -1 >"$dir/server" 2>&1 &
 	local server=$!
-	listening "$(rdma_port 5201)"
+	listening tcp/5201
 	on h0 env LD_PRELOAD="$preload" iperf3 -c 10.0.0.3 -n 20M >"$dir/client" 2>&1 ||
 		fault "iperf3: $(tail -3 "$dir/client")"
 	wait $server || fault "iperf3: the server: $(tail -3 "$dir/server")"
@@ -62,6 +59,10 @@ lose() {
 	listening "$port"
 	on h0 rstream -I 1000000 -C 10 -S 10000 -s 10.0.0.3 >"$dir/client" 2>&1 &
 	local client=$!
+	for _ in $(seq 100); do # a busy machine takes its time to open a device
+		"$weft" lab run h0 -- ss -Htn state established dst 10.0.0.3 | grep -q . && break
+		sleep 0.1
+	done
 	sleep 1
 	pkill -KILL -P $server # timeout's child: the program itself
 	wait $client
@@ -71,7 +72,7 @@ lose() {
 }
 
 "$weft" lab up "$fabric" --rate none >/dev/null || exit 77
-port=$(rdma_port 7471)
+port=tcp/7471
 for how in b n a r; do
 	pair rstream -T v -T $how -I 5 -C 20 -S 10000
 done

@@ -83,7 +83,7 @@ pair ibv_xsrq_pingpong -g 0 -n 50
 pair ib_write_bw -F -n 50
 pair ib_write_bw -F -b -q 2 -n 20
 on h2 rping -s -a 10.0.0.3 -C 5 >"$dir/server" 2>&1 &
-listening $((7174 ^ 0x8000))
+listening tcp/7174
 on h0 rping -c -a 10.0.0.3 -C 5 -v 2>&1 | grep -q rdma-ping-4 || fault "rping: no fifth ping"
 wait
 pair ib_write_lat -F -n 20

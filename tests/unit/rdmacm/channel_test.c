@@ -104,9 +104,9 @@ TEST(rdma_destroy_event_channel__leaves_its_readers_waiting)
 	channel = (const struct channel *)reading.channel;
 	REQUIRE(!pthread_create(&thread, NULL, read_one, NULL));
 	while (!readers) {
-		pthread_mutex_lock(&cm_lock);
+		weft_lock_take(&cm_lock);
 		readers = channel->readers;
-		pthread_mutex_unlock(&cm_lock);
+		weft_lock_give(&cm_lock);
 	}
 	usleep(10000);
 	rdma_destroy_event_channel(reading.channel);
@@ -114,6 +114,33 @@ TEST(rdma_destroy_event_channel__leaves_its_readers_waiting)
 	CHECK_EQ(reading.result, 1);
 	pthread_cancel(thread);
 	pthread_join(thread, NULL);
+}
+
+/* Whoever waits may be cancelled, again and again: no lock goes with him, and no event. */
+TEST(rdma_get_cm_event__may_be_cancelled)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct sockaddr_in to = loopback(9);
+	struct rdma_cm_id *id;
+	pthread_t thread;
+
+	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
+	reading.channel = channel;
+	for (int i = 0; i < 200; i++) {
+		reading.result = 1;
+		REQUIRE(!pthread_create(&thread, NULL, read_one, NULL));
+		usleep(i % 3 ? 0 : 2000);
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+		CHECK(reading.result);
+	}
+	weft_lock_take(&cm_lock);
+	CHECK_EQ(((struct channel *)channel)->readers, 0);
+	weft_lock_give(&cm_lock);
+	REQUIRE(!rdma_resolve_addr(id, NULL, (struct sockaddr *)&to, 0));
+	rdma_ack_cm_event(want(channel, RDMA_CM_EVENT_ADDR_RESOLVED));
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
 }
 
 TEST(rdma_event_str__has_a_word_for_each)

@@ -54,7 +54,7 @@ TEST(rdma_establish__is_for_who_brings_his_own_queue_pair)
 	int mask = 0;
 
 	CHECK_EQ(id_of(p.passive)->peer.qpn, 77);
-	CHECK(p.active->pd && p.passive->pd); /* where such a one is made */
+	CHECK(p.active->pd && p.passive->pd);               /* where such a one is made */
 	CHECK(!rdma_init_qp_attr(p.passive, &attr, &mask)); /* before the answer */
 	CHECK_EQ(attr.retry_cnt, 6);
 	CHECK_EQ(attr.max_rd_atomic, 5);
@@ -102,5 +102,69 @@ TEST(rdma_connect__fails_when_the_queue_pair_cannot)
 	fake.modify_error = 0;
 	CHECK(!rdma_reject(p.passive, NULL, 0));
 	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_REJECTED));
+	end(&p);
+}
+
+/* As much as the kernel's messages carry, and not a byte more. */
+TEST(take_private__holds_to_the_limits_of_each_message)
+{
+	static const struct {
+		enum rdma_port_space ps;
+		uint8_t request, reply, rejection;
+	} limits[] = { { RDMA_PS_TCP, 56, 196, 148 }, { RDMA_PS_UDP, 180, 136, 136 } };
+	uint8_t data[256] = { 1, 2, 3 };
+
+	for (size_t i = 0; i < WEFT_COUNT(limits); i++) {
+		struct pair p = ask(limits[i].ps, "x", true), q = ask(limits[i].ps, "x", true);
+		struct rdma_conn_param param = { .private_data = data,
+			.private_data_len = limits[i].reply + 1 };
+
+		CHECK(rdma_accept(p.passive, &param) == -1 && errno == EINVAL);
+		param.private_data_len--;
+		CHECK(!rdma_accept(p.passive, &param));
+		struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_ESTABLISHED);
+		CHECK_EQ(event->param.conn.private_data_len, limits[i].reply);
+		rdma_ack_cm_event(event);
+		CHECK(rdma_reject(q.passive, data, limits[i].rejection + 1) == -1 &&
+			errno == EINVAL);
+		CHECK(!rdma_reject(q.passive, data, limits[i].rejection));
+		event = want(q.client, RDMA_CM_EVENT_REJECTED);
+		CHECK_EQ(event->param.conn.private_data_len, limits[i].rejection);
+		CHECK_MEM(event->param.conn.private_data, data, 3);
+		rdma_ack_cm_event(event);
+		param.private_data_len = limits[i].request + 1;
+		CHECK(rdma_connect(q.active, &param) == -1 && errno == EINVAL);
+		param.private_data_len--;
+		CHECK(!rdma_connect(q.active, &param));
+		event = want(q.server, RDMA_CM_EVENT_CONNECT_REQUEST);
+		CHECK_EQ(event->param.conn.private_data_len, limits[i].request);
+		struct rdma_cm_id *second = event->id;
+		rdma_ack_cm_event(event);
+		CHECK(!rdma_destroy_id(second));
+		end(&p);
+		end(&q);
+	}
+}
+
+/* Calls in states that have no place for them: an error, and all is as it was. */
+TEST(rdma_connect__is_refused_where_there_is_a_connection)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+	struct sockaddr_in to = loopback(7);
+
+	CHECK(rdma_connect(p.active, NULL) == -1 && errno == EINVAL);
+	CHECK(rdma_listen(p.active, 1) == -1 && errno == EINVAL);
+	CHECK(rdma_bind_addr(p.active, (struct sockaddr *)&to) == -1 && errno == EINVAL);
+	CHECK(rdma_accept(p.active, NULL) == -1 && errno == EINVAL);
+	CHECK(rdma_accept(p.listener, NULL) == -1 && errno == EINVAL);
+	CHECK(rdma_disconnect(p.listener) == -1 && errno == EINVAL);
+	CHECK(rdma_connect(p.listener, NULL) == -1 && errno == EINVAL);
+	CHECK(rdma_resolve_addr(p.listener, NULL, (struct sockaddr *)&to, 9) == -1 &&
+		errno == EINVAL);
+	CHECK(rdma_resolve_addr(p.active, NULL, NULL, 9) == -1 && errno == EINVAL);
+	CHECK(rdma_reject(p.active, NULL, 0) == -1 && errno == EINVAL);
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
 	end(&p);
 }

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "fake_verbs.h"
+#include "stranger.h"
 
-#include <signal.h>
 #include <weft/net.h>
-
-/* A TCP connection to where a listener listens. */
-static int call(struct rdma_cm_id *listener)
-{
-	uint16_t port = ntohs(rdma_get_src_port(listener)) ^ WEFT_RDMACM_PORT_FLIP;
-	struct sockaddr_in to = loopback(port);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	REQUIRE(!connect(fd, (struct sockaddr *)&to, sizeof(to)));
-	return fd;
-}
 
 TEST(wire_handle__hangs_up_who_speaks_something_else)
 {
@@ -23,6 +11,7 @@ TEST(wire_handle__hangs_up_who_speaks_something_else)
 	memset(noise, 'x', sizeof(noise));
 	int fd = call(p.listener);
 	CHECK_EQ(send(fd, noise, sizeof(noise), 0), (ssize_t)sizeof(noise));
+	(void)hear(fd, GREETING);
 	CHECK(recv(fd, noise, sizeof(noise), 0) <= 0); /* it is over */
 	close(fd);
 	fd = call(p.listener); /* and one that says nothing */
@@ -32,86 +21,6 @@ TEST(wire_handle__hangs_up_who_speaks_something_else)
 	end(&p);
 }
 
-TEST(wire_handle__tells_that_nobody_listens)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct sockaddr_in at = loopback(0);
-	struct rdma_cm_id *id, *other;
-
-	/* A port that nobody else can take meanwhile, and where nobody listens. */
-	REQUIRE(!rdma_create_id(channel, &other, NULL, RDMA_PS_TCP));
-	REQUIRE(!rdma_bind_addr(other, (struct sockaddr *)&at));
-	uint16_t port = ntohs(rdma_get_src_port(other));
-	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-	resolve(id, port);
-	CHECK(!rdma_connect(id, NULL));
-	struct rdma_cm_event *event = want(channel, RDMA_CM_EVENT_REJECTED);
-	CHECK_EQ(event->status, 8);
-	rdma_ack_cm_event(event);
-	CHECK(!rdma_destroy_id(other));
-	CHECK(!rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
-}
-
-TEST(wire_handle__does_not_meet_itself)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct sockaddr_in at = loopback(0);
-	struct rdma_cm_id *id;
-
-	REQUIRE(!rdma_create_id(channel, &id, NULL, RDMA_PS_TCP));
-	REQUIRE(!rdma_bind_addr(id, (struct sockaddr *)&at));
-	resolve(id, ntohs(rdma_get_src_port(id)));
-	CHECK(!rdma_connect(id, NULL));
-	struct rdma_cm_event *event = want(channel, RDMA_CM_EVENT_REJECTED);
-
-	CHECK_EQ(event->status, 8);
-	rdma_ack_cm_event(event);
-	CHECK(!rdma_destroy_id(id));
-	rdma_destroy_event_channel(channel);
-}
-
-static void *listen_late(void *arg)
-{
-	usleep(30000);
-	CHECK(!rdma_listen(arg, 1));
-	return NULL;
-}
-
-TEST(wire_handle__calls_again_where_nobody_listens_yet)
-{
-	struct rdma_event_channel *server = rdma_create_event_channel();
-	struct rdma_event_channel *client = rdma_create_event_channel();
-	struct rdma_cm_id *listener, *id;
-	struct sockaddr_in at = loopback(0);
-	pthread_t thread;
-
-	REQUIRE(!rdma_create_id(server, &listener, NULL, RDMA_PS_TCP));
-	REQUIRE(!rdma_bind_addr(listener, (struct sockaddr *)&at));
-	REQUIRE(!rdma_create_id(client, &id, NULL, RDMA_PS_TCP));
-	resolve(id, ntohs(rdma_get_src_port(listener)));
-	CHECK(!rdma_connect(id, NULL));
-	REQUIRE(!pthread_create(&thread, NULL, listen_late, listener));
-	/* On a machine so slow that patience was over: refused, and the next one is not. */
-	struct pollfd ready[] = { { server->fd, POLLIN, 0 }, { client->fd, POLLIN, 0 } };
-	CHECK(poll(ready, 2, 30000) > 0);
-	pthread_join(thread, NULL);
-	if (ready[1].revents) {
-		rdma_ack_cm_event(want(client, RDMA_CM_EVENT_REJECTED));
-		CHECK(!rdma_connect(id, NULL));
-	}
-	struct rdma_cm_event *event = want(server, RDMA_CM_EVENT_CONNECT_REQUEST);
-	struct rdma_cm_id *passive = event->id;
-	rdma_ack_cm_event(event);
-	CHECK(!rdma_reject(passive, NULL, 0));
-	rdma_ack_cm_event(want(client, RDMA_CM_EVENT_REJECTED));
-	CHECK(!rdma_destroy_id(passive));
-	CHECK(!rdma_destroy_id(id));
-	CHECK(!rdma_destroy_id(listener));
-	rdma_destroy_event_channel(server);
-	rdma_destroy_event_channel(client);
-}
-
 TEST(wire_hang_up__is_seen_by_the_peer)
 {
 	struct pair p = ask(RDMA_PS_TCP, "x", true);
@@ -119,9 +28,9 @@ TEST(wire_hang_up__is_seen_by_the_peer)
 	CHECK(!rdma_accept(p.passive, NULL));
 	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
 	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
-	pthread_mutex_lock(&cm_lock);
+	weft_lock_take(&cm_lock);
 	wire_hang_up(id_of(p.active)); /* as when its process dies */
-	pthread_mutex_unlock(&cm_lock);
+	weft_lock_give(&cm_lock);
 	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
 	end(&p);
 }
@@ -142,7 +51,7 @@ TEST(wire_handle__tells_of_a_parting_a_little_later)
 	end(&p);
 }
 
-TEST(wire_forget__of_an_id_that_goes_before_it_is_told)
+TEST(wire_hang_up__forgets_a_parting_of_an_id_that_goes)
 {
 	struct pair p = ask(RDMA_PS_TCP, "x", true), q = ask(RDMA_PS_TCP, "x", true);
 
@@ -161,19 +70,98 @@ TEST(wire_forget__of_an_id_that_goes_before_it_is_told)
 	end(&q);
 }
 
-/* Programs block a signal and read it from a descriptor: tgtd does. */
-TEST(wire_watch__leaves_signals_to_the_program)
-{
-	struct pair p = ask(RDMA_PS_TCP, "x", true); /* the thread runs */
-	sigset_t usr2;
+/* ---- what is awaited, and does not come ---- */
 
-	sigemptyset(&usr2);
-	sigaddset(&usr2, SIGUSR2);
-	REQUIRE(!pthread_sigmask(SIG_BLOCK, &usr2, NULL));
-	REQUIRE(!kill(getpid(), SIGUSR2)); /* ends us where another thread takes it */
-	CHECK_EQ(sigtimedwait(&usr2, NULL, &(struct timespec){ .tv_sec = 20 }), SIGUSR2);
-	REQUIRE(!pthread_sigmask(SIG_UNBLOCK, &usr2, NULL));
-	CHECK(!rdma_reject(p.passive, NULL, 0));
-	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_REJECTED));
+TEST(wire_due__tells_who_asks_that_the_program_does_not_answer)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+	double left_s = hurry(p.active);
+
+	CHECK(left_s > 60 && left_s <= 69); /* as the kernel's CM */
+	struct rdma_cm_event *event = want(p.client, RDMA_CM_EVENT_UNREACHABLE);
+	CHECK_EQ(event->status, -ETIMEDOUT);
+	rdma_ack_cm_event(event);
+	end(&p);
+}
+
+TEST(wire_due__tells_who_has_answered_that_nobody_is_ready)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL)); /* and the client does not look */
+	double left_s = hurry(p.passive);
+	CHECK(left_s > 60 && left_s <= 69);
+	struct rdma_cm_event *event = want(p.server, RDMA_CM_EVENT_UNREACHABLE);
+	CHECK_EQ(event->status, -ETIMEDOUT);
+	rdma_ack_cm_event(event);
+	end(&p);
+}
+
+TEST(wire_due__parts_from_a_peer_who_says_nothing)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+	int fd = call(p.listener);
+
+	say(fd, REQUEST);
+	struct rdma_cm_event *event = want(p.server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	struct rdma_cm_id *id = event->id;
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_accept(id, NULL));
+	say(fd, READY);
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	CHECK(!rdma_disconnect(id));
+	double left_s = hurry(id);
+	CHECK(left_s > 60 && left_s <= 69);
+	event = want(p.server, RDMA_CM_EVENT_DISCONNECTED);
+	CHECK_EQ(event->status, -ETIMEDOUT);
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_destroy_id(id));
+	close(fd);
+	end(&p);
+}
+
+TEST(wire_due__ends_time_wait_at_both_ends)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	CHECK(!rdma_disconnect(p.active));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
+	uint64_t began_ns = weft_clock_now(NULL);
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
+	CHECK(!rdma_disconnect(p.passive)); /* as programs answer */
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	CHECK(weft_clock_now(NULL) - began_ns >= 450000000);
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	end(&p);
+}
+
+/* Whoever has a connection of his own says nothing about another's. */
+TEST(wire_handle__believes_a_peer_about_his_own_connection_alone)
+{
+	struct pair p = ask(RDMA_PS_TCP, "x", true);
+	const enum message_type words[] = { PARTING, PARTED, REJECTION, READY, REPLY, GREETING };
+
+	CHECK(!rdma_accept(p.passive, NULL));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_ESTABLISHED));
+	for (size_t i = 0; i < WEFT_COUNT(words); i++) {
+		int fd = call(p.listener);
+		struct message m = hear(fd, GREETING);
+
+		m.type = (uint8_t)words[i]; /* with the numbers of the one whom it would hurt */
+		m.qpn = htobe32(p.active->qp->qp_num);
+		m.space = (uint8_t)RDMA_PS_TCP;
+		memcpy(m.gid, id_of(p.active)->local.gid, sizeof(m.gid));
+		CHECK_EQ(send(fd, &m, sizeof(m), MSG_NOSIGNAL), (ssize_t)sizeof(m));
+		CHECK(is_hung_up(fd, 10000) || words[i] == PARTING); /* which is answered first */
+		close(fd);
+	}
+	CHECK_EQ(ids(TOGETHER), 2);
+	CHECK(!rdma_disconnect(p.active));
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_DISCONNECTED));
+	rdma_ack_cm_event(want(p.server, RDMA_CM_EVENT_DISCONNECTED));
 	end(&p);
 }
