@@ -37,7 +37,7 @@ struct set {
 	struct interest *list;
 };
 
-static pthread_mutex_t sets_lock = PTHREAD_MUTEX_INITIALIZER; /* over all that is in sets, too */
+static struct weft_lock sets_lock = WEFT_LOCK_INIT; /* over all that is in sets, too */
 static struct set *sets;
 
 /* ---- with the lock ---- */
@@ -123,16 +123,16 @@ int repoll_create(int flags)
 		free(set);
 		return -1;
 	}
-	pthread_mutex_lock(&sets_lock);
+	weft_lock_take(&sets_lock);
 	set->next = sets;
 	sets = set;
-	pthread_mutex_unlock(&sets_lock);
+	weft_lock_give(&sets_lock);
 	return set->fd;
 }
 
 bool epoll_close(int fd)
 {
-	pthread_mutex_lock(&sets_lock);
+	weft_lock_take(&sets_lock);
 	struct set *set = find(fd);
 
 	if (set) {
@@ -140,7 +140,7 @@ bool epoll_close(int fd)
 		wake(set);
 		drop_user(set);
 	}
-	pthread_mutex_unlock(&sets_lock);
+	weft_lock_give(&sets_lock);
 	return set;
 }
 
@@ -163,14 +163,14 @@ int repoll_ctl(int set_fd, int op, int fd, struct epoll_event *event)
 		return fail(EFAULT);
 	if (!is_open(fd))
 		return fail(EBADF);
-	pthread_mutex_lock(&sets_lock);
+	weft_lock_take(&sets_lock);
 	struct set *set = find(set_fd);
 
 	if (set)
 		error = fd == set_fd ? EINVAL : change(set, op, fd, event);
 	if (set && !error)
 		wake(set);
-	pthread_mutex_unlock(&sets_lock);
+	weft_lock_give(&sets_lock);
 	return error ? fail(error) : 0;
 }
 
@@ -218,6 +218,37 @@ static int tell(
 	return told;
 }
 
+/* Whoever is cancelled while he waits is gone from the set, too. */
+struct waiter {
+	struct set *set;
+	struct pollfd *fds;
+};
+
+static void stop_waiting(void *arg)
+{
+	const struct waiter *waiter = arg;
+
+	weft_lock_take(&sets_lock);
+	drop_user(waiter->set);
+	weft_lock_give(&sets_lock);
+	free(waiter->fds);
+}
+
+static int wait_without_lock(struct set *set, struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	struct waiter waiter = { set, fds };
+	int rc, error;
+
+	weft_lock_give(&sets_lock);
+	pthread_cleanup_push(stop_waiting, &waiter);
+	rc = rpoll(fds, n, timeout_ms);
+	error = errno;
+	pthread_cleanup_pop(0);
+	weft_lock_take(&sets_lock);
+	errno = error;
+	return rc;
+}
+
 /* Once.  -1 with errno: failed; 0: nothing within the time, or the set has changed. */
 static int wait_once(struct set *set, struct epoll_event *events, int max, int timeout_ms)
 {
@@ -227,10 +258,8 @@ static int wait_once(struct set *set, struct epoll_event *events, int max, int t
 
 	if (!fds)
 		return fail(ENOMEM);
-	pthread_mutex_unlock(&sets_lock);
-	int rc = rpoll(fds, n, timeout_ms);
-	int error = errno;
-	pthread_mutex_lock(&sets_lock);
+	int rc = wait_without_lock(set, fds, n, timeout_ms), error = errno;
+
 	if (rc > 0 && fds[0].revents && !set->closed)
 		(void)!read(set->fd, &changes, sizeof(changes));
 	if (rc > 0)
@@ -248,11 +277,11 @@ int repoll_wait(int set_fd, struct epoll_event *events, int max, int timeout)
 
 	if (max <= 0)
 		return fail(EINVAL);
-	pthread_mutex_lock(&sets_lock);
+	weft_lock_take(&sets_lock);
 	struct set *set = find(set_fd);
 
 	if (!set) {
-		pthread_mutex_unlock(&sets_lock);
+		weft_lock_give(&sets_lock);
 		return fail(EBADF);
 	}
 	set->users++;
@@ -264,7 +293,7 @@ int repoll_wait(int set_fd, struct epoll_event *events, int max, int timeout)
 	}
 	int error = errno;
 	drop_user(set);
-	pthread_mutex_unlock(&sets_lock);
+	weft_lock_give(&sets_lock);
 	errno = error;
 	return rc;
 }

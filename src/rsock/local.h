@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef RSOCK_LOCAL_H
 #define RSOCK_LOCAL_H
-/* What the files of rsock share.  A socket's lock guards all of it; nobody sleeps with it. */
+/* What the files of rsock share.  A socket's lock guards all of it; nobody sleeps with it, and a
+ * thread is cancelled where it sleeps and nowhere else. */
 #include <weft/base.h>
+#include <weft/lock.h>
 #include <weft/rdmacm.h>
 #include <weft/rsock.h>
 
@@ -90,7 +92,7 @@ struct rsock {
 	int kick_fd;    /* an eventfd: another thread has taken what there was to wake up for */
 	uint32_t users; /* calls that are at it, and its number; with the table's lock */
 	uint32_t fork_age;
-	pthread_mutex_t lock;
+	struct weft_lock lock;
 	int family, type;
 	enum state state;
 	int error;     /* SO_ERROR; given out once */
@@ -139,9 +141,8 @@ static inline bool is_write_over(const struct rsock *rs)
 
 static inline in_port_t *name_port(struct sockaddr_storage *name)
 {
-	return name->ss_family == AF_INET6
-		       ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
-		       : &((struct sockaddr_in *)(void *)name)->sin_port;
+	return name->ss_family == AF_INET6 ? &((struct sockaddr_in6 *)(void *)name)->sin6_port
+					   : &((struct sockaddr_in *)(void *)name)->sin_port;
 }
 
 static inline void *name_address(struct sockaddr_storage *name, size_t *bytes)
@@ -165,14 +166,14 @@ static inline bool name_is_same(const struct sockaddr_storage *a, const struct s
 /* ---- table.c ---- */
 
 struct rsock *table_new(int family, int type); /* not in the table yet; one user */
-void table_add(struct rsock *rs);
+bool table_add(struct rsock *rs);              /* false, ENOMEM: it is its maker's still */
 struct rsock *table_get(int fd); /* to be put back; NULL: none, or another process's */
 void table_put(struct rsock *rs);
 /* A call, from its beginning to its end: the same with the socket's lock. */
 struct rsock *table_enter(int fd);
 long table_leave(struct rsock *rs, long rc); /* rc; errno stays as it is */
 bool table_take_out(int fd); /* its number is nobody's any more; false: was not there */
-int table_next(int fd);    /* the next greater number in use, or -1 */
+int table_next(int fd);      /* the next greater number in use, or -1 */
 
 /* ---- link.c: all with the lock ---- */
 
@@ -207,8 +208,8 @@ int dgram_name(struct rsock *rs, struct sockaddr_storage *name, bool of_peer);
 ssize_t dgram_send(struct rsock *rs, const struct iovec *iov, int n, int flags,
 	const struct sockaddr *to, socklen_t to_bytes);
 /* How long it is, even if there is less room. */
-ssize_t dgram_receive(struct rsock *rs, const struct iovec *iov, int n, int flags,
-	struct sockaddr_storage *from);
+ssize_t dgram_receive(
+	struct rsock *rs, const struct iovec *iov, int n, int flags, struct sockaddr_storage *from);
 void dgram_progress(struct rsock *rs);
 short dgram_ready(const struct rsock *rs);
 bool dgram_is_flushed(struct rsock *rs);

@@ -65,6 +65,24 @@ static struct rsock *make(int family, int type)
 	return rs;
 }
 
+static int open_new(int domain, int type, int kind)
+{
+	struct rsock *rs = make(domain, type);
+
+	if (!rs)
+		return fail(ENOMEM);
+	int rc = kind == SOCK_DGRAM ? dgram_open(rs) : give_channel(rs);
+	if (!rc && kind == SOCK_STREAM)
+		rc = rdma_create_id(rs->channel, &rs->id, rs, RDMA_PS_TCP);
+	if (rc || !table_add(rs)) {
+		int error = errno;
+
+		table_put(rs);
+		return fail(error);
+	}
+	return rs->fd;
+}
+
 int rsocket(int domain, int type, int protocol)
 {
 	int kind = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -75,26 +93,19 @@ int rsocket(int domain, int type, int protocol)
 		return fail(ESOCKTNOSUPPORT);
 	if (protocol && protocol != (kind == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP))
 		return fail(EPROTONOSUPPORT);
-	struct rsock *rs = make(domain, type);
-	if (!rs)
-		return fail(ENOMEM);
-	int rc = kind == SOCK_DGRAM ? dgram_open(rs) : give_channel(rs);
-	if (!rc && kind == SOCK_STREAM)
-		rc = rdma_create_id(rs->channel, &rs->id, rs, RDMA_PS_TCP);
-	if (rc) {
-		int error = errno;
+	int cancel = weft_cancel_off(), fd = open_new(domain, type, kind);
 
-		table_put(rs);
-		return fail(error);
-	}
-	table_add(rs);
-	return rs->fd;
+	weft_cancel_on(cancel);
+	return fd;
 }
 
 static int bind_stream(struct rsock *rs, const struct sockaddr *address)
 {
 	if (rs->state != OPEN)
 		return fail(EINVAL);
+	if (rs->v6only && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY,
+				  &rs->v6only, sizeof(rs->v6only)))
+		return -1;
 	if (rs->reuse && rdma_set_option(rs->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
 				 &rs->reuse, sizeof(rs->reuse)))
 		return -1;
@@ -320,7 +331,10 @@ static struct rsock *join(const struct rsock *listener, struct request *request)
 {
 	struct rsock *rs = make(listener->family, SOCK_STREAM);
 	struct hello hello;
+	int error;
 
+	if (!rs)
+		errno = ENOMEM;
 	if (!rs || give_channel(rs)) {
 		(void)rdma_reject(request->id, NULL, 0);
 		(void)rdma_destroy_id(request->id);
@@ -342,15 +356,20 @@ static struct rsock *join(const struct rsock *listener, struct request *request)
 	struct rdma_conn_param param = parameters(&hello);
 	if (rdma_accept(rs->id, &param))
 		goto refused;
+	if (!table_add(rs))
+		goto failed; /* accepted: the peer finds that it is over */
 	free(request);
-	table_add(rs);
 	return rs;
 refused:
+	error = errno;
 	(void)rdma_reject(rs->id, NULL, 0);
+	errno = error;
 failed:
+	error = errno;
 	free(request);
 	if (rs)
 		table_put(rs);
+	errno = error;
 	return NULL;
 }
 

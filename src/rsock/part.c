@@ -61,12 +61,12 @@ static void part(struct rsock *rs, int timeout_ms)
 {
 	uint64_t one = 1;
 
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_take(&rs->lock);
 	finish(rs, FIN_WRITE | FIN_READ, timeout_ms);
 	rs->closed = true;
 	/* Whoever waits at it finds it closed. */
 	(void)!write(rs->kick_fd, &one, sizeof(one));
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 }
 
 int rclose(int socket)
@@ -92,9 +92,9 @@ __attribute__((destructor)) static void close_all(void)
 		if (!rs)
 			continue;
 		/* A thread that sits in a call of ours keeps it. */
-		if (!pthread_mutex_trylock(&rs->lock)) {
+		if (weft_lock_try(&rs->lock)) {
 			finish(rs, FIN_WRITE | FIN_READ, (int)WEFT_MAX(left_ms, 0));
-			pthread_mutex_unlock(&rs->lock);
+			weft_lock_give(&rs->lock);
 		}
 		table_put(rs);
 	}

@@ -15,23 +15,23 @@
 
 static struct rsock **table;
 static int table_size;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_lock lock = WEFT_LOCK_INIT;
 static uint32_t fork_age;
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 }
 
 static void in_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }
 
 static void in_child(void)
 {
 	fork_age++;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }
 
 static void watch_forks(void)
@@ -59,7 +59,7 @@ struct rsock *table_new(int family, int type)
 		free(rs);
 		return NULL;
 	}
-	pthread_mutex_init(&rs->lock, NULL);
+	weft_lock_open(&rs->lock);
 	rs->family = family;
 	rs->type = type;
 	rs->users = 1;
@@ -67,51 +67,71 @@ struct rsock *table_new(int family, int type)
 	return rs;
 }
 
-void table_add(struct rsock *rs)
+/* With the lock.  Rows up to that of `fd`. */
+static bool has_row(int fd)
 {
-	pthread_mutex_lock(&lock);
-	if (rs->fd >= table_size) {
-		int size = WEFT_MAX(64, 2 * rs->fd);
-		struct rsock **larger = realloc(table, (size_t)size * sizeof(*table));
+	int size = WEFT_MAX(64, 2 * fd);
 
-		WEFT_ASSERT(larger);
-		for (int i = table_size; i < size; i++)
-			larger[i] = NULL;
-		table = larger;
-		table_size = size;
-	}
-	table[rs->fd] = rs;
-	pthread_mutex_unlock(&lock);
+	if (fd < table_size)
+		return true;
+	struct rsock **larger = realloc(table, (size_t)size * sizeof(*table));
+
+	if (!larger)
+		return false;
+	for (int i = table_size; i < size; i++)
+		larger[i] = NULL;
+	table = larger;
+	table_size = size;
+	return true;
+}
+
+bool table_add(struct rsock *rs)
+{
+	weft_lock_take(&lock);
+	bool has = has_row(rs->fd);
+	if (has)
+		table[rs->fd] = rs;
+	weft_lock_give(&lock);
+	if (!has)
+		errno = ENOMEM;
+	return has;
 }
 
 struct rsock *table_get(int fd)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	struct rsock *rs = fd >= 0 && fd < table_size ? table[fd] : NULL;
 
 	if (rs && rs->fork_age != fork_age)
 		rs = NULL;
 	if (rs)
 		rs->users++;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	if (!rs)
 		errno = EBADF;
 	return rs;
 }
 
-void table_put(struct rsock *rs)
+static void destroy(struct rsock *rs)
 {
-	pthread_mutex_lock(&lock);
-	bool is_last = !--rs->users;
-	pthread_mutex_unlock(&lock);
-	if (!is_last)
-		return;
+	int cancel = weft_cancel_off();
+
 	meet_forget(rs);
 	if (rs->fd >= 0)
 		(void)close(rs->fd);
 	(void)close(rs->kick_fd);
-	pthread_mutex_destroy(&rs->lock);
+	weft_lock_close(&rs->lock);
 	free(rs);
+	weft_cancel_on(cancel);
+}
+
+void table_put(struct rsock *rs)
+{
+	weft_lock_take(&lock);
+	bool is_last = !--rs->users;
+	weft_lock_give(&lock);
+	if (is_last)
+		destroy(rs);
 }
 
 struct rsock *table_enter(int fd)
@@ -119,7 +139,7 @@ struct rsock *table_enter(int fd)
 	struct rsock *rs = table_get(fd);
 
 	if (rs)
-		pthread_mutex_lock(&rs->lock);
+		weft_lock_take(&rs->lock);
 	return rs;
 }
 
@@ -127,7 +147,7 @@ long table_leave(struct rsock *rs, long rc)
 {
 	int error = errno;
 
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 	table_put(rs);
 	errno = error;
 	return rc;
@@ -143,13 +163,13 @@ static void drop(struct rsock *rs)
 
 bool table_take_out(int fd)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	struct rsock *rs = fd >= 0 && fd < table_size ? table[fd] : NULL;
 
 	if (rs)
 		table[fd] = NULL;
 	bool is_own = rs && rs->fork_age == fork_age;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	if (is_own)
 		table_put(rs);
 	else if (rs)
@@ -159,11 +179,11 @@ bool table_take_out(int fd)
 
 int table_next(int fd)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	do {
 		fd++;
 	} while (fd < table_size && (!table[fd] || table[fd]->fork_age != fork_age));
 	int next = fd < table_size ? fd : -1;
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	return next;
 }

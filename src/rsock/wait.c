@@ -142,16 +142,29 @@ static int left_ms(int timeout_ms, int64_t until_ms)
 	return left > 0 ? (int)left : 0;
 }
 
-/* Sleeps once.  0, or EINTR. */
+/* A call that is cancelled ends as any other: it has the socket once, see table_enter(). */
+static void end_call(void *arg)
+{
+	struct sleeper *sleeper = arg;
+
+	weft_lock_take(&sleeper->rs->lock);
+	wake_up(sleeper);
+	weft_lock_give(&sleeper->rs->lock);
+	table_put(sleeper->rs);
+}
+
+/* Sleeps once.  0, or EINTR.  The one cancellation point of calls at a single socket. */
 static int sleep_on(struct rsock *rs, int timeout_ms)
 {
 	struct sleeper sleeper = fall_asleep(rs);
 	struct pollfd fd = { .fd = rs->fd, .events = POLLIN };
+	int error;
 
-	pthread_mutex_unlock(&rs->lock);
-	int n = poll(&fd, 1, timeout_ms);
-	int error = n < 0 ? errno : 0;
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_give(&rs->lock);
+	pthread_cleanup_push(end_call, &sleeper);
+	error = poll(&fd, 1, timeout_ms) < 0 ? errno : 0;
+	pthread_cleanup_pop(0);
+	weft_lock_take(&rs->lock);
 	wake_up(&sleeper);
 	return error;
 }
@@ -202,6 +215,7 @@ struct crowd {
 	struct sleeper *sleepers;
 	struct rsock **sockets; /* NULL: somebody else's descriptor */
 	nfds_t n;
+	int cancel; /* the thread's state outside of the call */
 };
 
 static void crowd_free(struct crowd *crowd)
@@ -246,7 +260,7 @@ static int crowd_look(struct crowd *crowd, bool to_sleep)
 		fd->revents = 0;
 		if (!rs)
 			continue;
-		pthread_mutex_lock(&rs->lock);
+		weft_lock_take(&rs->lock);
 		wait_progress(rs);
 		if (to_sleep && !wait_ready(rs, fd->events))
 			arm(rs);
@@ -256,7 +270,7 @@ static int crowd_look(struct crowd *crowd, bool to_sleep)
 			(struct pollfd){ .fd = to_sleep ? rs->fd : -1, .events = POLLIN };
 		if (to_sleep)
 			crowd->sleepers[i] = fall_asleep(rs);
-		pthread_mutex_unlock(&rs->lock);
+		weft_lock_give(&rs->lock);
 	}
 	return n;
 }
@@ -268,9 +282,9 @@ static void crowd_wake(struct crowd *crowd)
 
 		if (!rs)
 			continue;
-		pthread_mutex_lock(&rs->lock);
+		weft_lock_take(&rs->lock);
 		wake_up(&crowd->sleepers[i]);
-		pthread_mutex_unlock(&rs->lock);
+		weft_lock_give(&rs->lock);
 	}
 }
 
@@ -307,6 +321,30 @@ static int crowd_glance(struct crowd *crowd)
 	return poll(crowd->kernel, crowd->n, 0) < 0 ? -1 : n + crowd_merge(crowd);
 }
 
+static void end_crowd(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	(void)weft_cancel_off();
+	crowd_wake(crowd);
+	crowd_free(crowd);
+}
+
+/* The one cancellation point of calls at many sockets. */
+static int crowd_sleep(struct crowd *crowd, int timeout_ms)
+{
+	int rc, error;
+
+	pthread_cleanup_push(end_crowd, crowd);
+	weft_cancel_on(crowd->cancel);
+	rc = poll(crowd->kernel, crowd->n, timeout_ms);
+	error = errno;
+	(void)weft_cancel_off();
+	pthread_cleanup_pop(0);
+	errno = error;
+	return rc;
+}
+
 static int crowd_wait(struct crowd *crowd, int timeout_ms)
 {
 	int64_t until_ms = timeout_ms < 0 ? 0 : wait_now_ms() + timeout_ms;
@@ -321,7 +359,7 @@ static int crowd_wait(struct crowd *crowd, int timeout_ms)
 			continue;
 		int left = left_ms(timeout_ms, until_ms);
 		n = crowd_look(crowd, true);
-		int rc = poll(crowd->kernel, crowd->n, n ? 0 : left);
+		int rc = crowd_sleep(crowd, n ? 0 : left);
 		int error = errno;
 		crowd_wake(crowd);
 		if (rc < 0)
@@ -336,13 +374,17 @@ static int crowd_wait(struct crowd *crowd, int timeout_ms)
 
 int rpoll(struct pollfd *fds, nfds_t n, int timeout)
 {
+	int cancel = weft_cancel_off();
 	struct crowd crowd;
+	int result = -1, error = ENOMEM;
 
-	if (!crowd_make(&crowd, fds, n))
-		return fail(ENOMEM);
-	int result = crowd_wait(&crowd, timeout);
-	int error = errno;
-	crowd_free(&crowd);
+	if (crowd_make(&crowd, fds, n)) {
+		crowd.cancel = cancel;
+		result = crowd_wait(&crowd, timeout);
+		error = errno;
+		crowd_free(&crowd);
+	}
+	weft_cancel_on(cancel);
 	errno = error;
 	return result;
 }
@@ -362,6 +404,16 @@ static int answer(fd_set *set, int fd, bool is_so)
 	return is_so;
 }
 
+static int poll_or_free(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	int rc;
+
+	pthread_cleanup_push(free, fds);
+	rc = rpoll(fds, n, timeout_ms);
+	pthread_cleanup_pop(0);
+	return rc;
+}
+
 int rselect(int n, fd_set *readable, fd_set *writable, fd_set *odd, struct timeval *timeout)
 {
 	int64_t wait_ms = timeout ? timeout->tv_sec * 1000LL + (timeout->tv_usec + 999) / 1000 : -1;
@@ -378,7 +430,7 @@ int rselect(int n, fd_set *readable, fd_set *writable, fd_set *odd, struct timev
 		if (events)
 			fds[used++] = (struct pollfd){ .fd = i, .events = events };
 	}
-	int rc = rpoll(fds, used, (int)WEFT_MIN(wait_ms, (int64_t)INT32_MAX));
+	int rc = poll_or_free(fds, used, (int)WEFT_MIN(wait_ms, (int64_t)INT32_MAX));
 	int error = rc < 0 ? errno : 0;
 	for (nfds_t i = 0; i < used && !error; i++) {
 		short is = fds[i].revents;

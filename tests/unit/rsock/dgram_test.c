@@ -15,9 +15,9 @@ TEST(dgram_send__goes_by_the_queue_pair_as_soon_as_it_is_known)
 	for (uint32_t i = 0; i < 100000 && !by_queue_pair; i++) {
 		memset(data, (int)i, sizeof(data));
 		REQUIRE(send_to(a, 7001, data, sizeof(data)) == sizeof(data));
-		pthread_mutex_lock(&rs->lock);
+		weft_lock_take(&rs->lock);
 		by_queue_pair = !dgram_is_flushed(rs);
-		pthread_mutex_unlock(&rs->lock);
+		weft_lock_give(&rs->lock);
 		REQUIRE(is_readable(b));
 		bytes = sizeof(from);
 		REQUIRE(rrecvfrom(b, got, sizeof(got), 0, (struct sockaddr *)&from, &bytes) ==
@@ -83,7 +83,7 @@ TEST(dgram_send__waits_for_a_way_that_is_in_use)
 
 		for (uint32_t i = 0; i < 100000 && !is_under_way; i++) {
 			REQUIRE(send_to(a, 7012, "x", 1) == 1);
-			pthread_mutex_lock(&rs->lock);
+			weft_lock_take(&rs->lock);
 			is_under_way = !dgram_is_flushed(rs);
 			for (unsigned k = 0; k < WAYS && is_under_way; k++) {
 				struct way *way = &rs->dgram->ways[k];
@@ -94,7 +94,7 @@ TEST(dgram_send__waits_for_a_way_that_is_in_use)
 				}
 				way->used_ms = way->ah ? 1 : wait_now_ms();
 			}
-			pthread_mutex_unlock(&rs->lock);
+			weft_lock_give(&rs->lock);
 			if (!is_under_way) {
 				REQUIRE(is_readable(b));
 				(void)rrecv(b, got, sizeof(got), 0);

@@ -21,9 +21,9 @@ TEST(link_drain__breaks_at_a_note_that_makes_no_sense)
 	struct pair p = meet();
 	struct rsock *rs = table_get(p.client);
 
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_take(&rs->lock);
 	link_note(rs, WEFT_RSOCK_BYTES, 12345); /* of a stream that has none */
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 	char byte;
 	CHECK_EQ(rrecv(p.server, &byte, 1, 0), -1);
 	CHECK_EQ(errno, EPROTO);
@@ -40,10 +40,10 @@ TEST(link_joined__tells_the_room_that_was_made_before)
 	struct rsock *rs = table_get(p.server);
 
 	while (rs->state != JOINED) {
-		pthread_mutex_lock(&rs->lock);
+		weft_lock_take(&rs->lock);
 		wait_progress(rs);
 		rs->cm_is_due = true;
-		pthread_mutex_unlock(&rs->lock);
+		weft_lock_give(&rs->lock);
 	}
 	rs->state = JOINING;
 	ssize_t n = rsend(p.client, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -51,9 +51,9 @@ TEST(link_joined__tells_the_room_that_was_made_before)
 	CHECK(n > 0 && n < (ssize_t)sizeof(bytes));
 	CHECK_EQ(rrecv(p.server, bytes, (size_t)n, MSG_WAITALL), n);
 	CHECK_EQ(rsend(p.client, bytes, 1, MSG_DONTWAIT), -1);
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_take(&rs->lock);
 	link_joined(rs);
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 	CHECK_EQ(rsend(p.client, bytes, 1, 0), 1);
 	table_put(rs);
 	end(&p);

@@ -44,9 +44,9 @@ TEST(link_break__is_told_when_the_peer_is_lost)
 	struct rsock *rs = table_get(p.client);
 	char got;
 
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_take(&rs->lock);
 	(void)rdma_disconnect(rs->id); /* without a word by the queue pair */
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 	table_put(rs);
 	CHECK_EQ(rrecv(p.server, &got, 1, 0), -1);
 	CHECK_EQ(errno, ECONNRESET);

@@ -6,6 +6,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static bool has_no_memory;
+
+void *__real_realloc(void *at, size_t bytes);
+void *__wrap_realloc(void *at, size_t bytes)
+{
+	return has_no_memory ? NULL : __real_realloc(at, bytes);
+}
+
+TEST(table_add__says_that_there_is_no_memory)
+{
+	struct rsock *rs = table_new(AF_INET, SOCK_STREAM);
+
+	REQUIRE(rs);
+	has_no_memory = true;
+	CHECK(!table_add(rs));
+	CHECK_EQ(errno, ENOMEM);
+	CHECK(!table_get(rs->fd));
+	CHECK_EQ(rsocket(AF_INET, SOCK_STREAM, 0), -1);
+	CHECK(errno == ENOMEM || errno == ENODEV);
+	has_no_memory = false;
+	CHECK(table_add(rs));
+	CHECK(table_take_out(rs->fd));
+}
+
 TEST(table_get__finds_what_was_added_until_it_is_removed)
 {
 	struct rsock *rs = table_new(AF_INET, SOCK_STREAM);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "twin.h"
 
+#include <sys/epoll.h>
+
 TEST(rpoll__mixes_sockets_and_descriptors)
 {
 	struct pair p = meet();
@@ -60,5 +62,88 @@ TEST(rselect__answers_in_sets)
 	CHECK_EQ(rselect(p.server + 1, NULL, &out, NULL, NULL),
 		1); /* when the client has answered */
 	CHECK_EQ(rselect(p.client + 1, NULL, NULL, NULL, &none), 0);
+	end(&p);
+}
+
+/* ---- threads that are cancelled, as programs end those that wait ---- */
+
+static int watched; /* a set with the client in it */
+
+static void *wait_to_read(void *fd)
+{
+	char byte;
+
+	(void)rrecv(*(int *)fd, &byte, 1, 0);
+	return NULL;
+}
+
+static void *wait_to_accept(void *fd)
+{
+	(void)raccept(*(int *)fd, NULL, NULL);
+	return NULL;
+}
+
+static void *wait_by_poll(void *fd)
+{
+	struct pollfd all[] = { { .fd = *(int *)fd, .events = POLLIN }, { .fd = 0 } };
+
+	(void)rpoll(all, 2, -1);
+	return NULL;
+}
+
+static void *wait_by_select(void *fd)
+{
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(*(int *)fd, &in);
+	(void)rselect(*(int *)fd + 1, &in, NULL, NULL, NULL);
+	return NULL;
+}
+
+static void *wait_by_set(void *unused)
+{
+	struct epoll_event event;
+
+	(void)unused;
+	(void)repoll_wait(watched, &event, 1, -1);
+	return NULL;
+}
+
+/* Others at the socket do not wait for a lock of the dead, and all of it is given back. */
+TEST(sleep_on__is_where_a_thread_may_be_cancelled)
+{
+	static void *(*const waits[])(void *) = { wait_to_read, wait_to_accept, wait_by_poll,
+		wait_by_select, wait_by_set };
+	struct pair p = meet();
+	struct epoll_event event = { .events = EPOLLIN };
+	char byte;
+
+	watched = repoll_create(0);
+	REQUIRE(watched >= 0 && !repoll_ctl(watched, EPOLL_CTL_ADD, p.client, &event));
+	for (int round = 0; round < 20; round++) {
+		for (size_t i = 0; i < WEFT_COUNT(waits); i++) {
+			pthread_t thread;
+
+			REQUIRE(!pthread_create(&thread, NULL, waits[i],
+				waits[i] == wait_to_accept ? &p.listener : &p.client));
+			usleep(round % 4 * 700);
+			REQUIRE(!pthread_cancel(thread));
+			pthread_join(thread, NULL);
+		}
+		CHECK_EQ(rsend(p.server, "x", 1, 0), 1);
+		CHECK_EQ(rrecv(p.client, &byte, 1, 0), 1);
+		CHECK_EQ(repoll_wait(watched, &event, 1, 0), 0);
+	}
+	int ends[] = { p.client, p.listener };
+	for (int i = 0; i < 2; i++) {
+		struct rsock *rs = table_get(ends[i]);
+
+		REQUIRE(rs);
+		CHECK_EQ(rs->users, 2); /* this one, and the table */
+		CHECK_EQ(rs->waiters, 0);
+		table_put(rs);
+	}
+	CHECK_EQ(rclose(watched), 0);
 	end(&p);
 }

@@ -53,12 +53,12 @@ static void say(int peer, const void *packet, size_t bytes, const struct sockadd
 /* The number of the peer's queue pair as the socket has it, after all that has come was read. */
 static uint32_t qpn_at(struct rsock *rs)
 {
-	pthread_mutex_lock(&rs->lock);
+	weft_lock_take(&rs->lock);
 	rs->cm_is_due = true;
 	dgram_progress(rs);
 	uint32_t qpn = rs->dgram->ways[0].qpn;
 
-	pthread_mutex_unlock(&rs->lock);
+	weft_lock_give(&rs->lock);
 	return qpn;
 }
 
