@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
 		"under mpirun or srun: so many and no others; 1: alone (default: all of them)", 0 },
 	{ "seed", 's', "N", 0, "another one, another run (default: 1)", 0 },
 	{ "paths", 'p', "N", 0, "EVs per pair, all planes together (default: 128)", 0 },
-	{ "reply-paths", OPTION_REPLY, "N", 0, "the same for the way back (default: 16)", 0 },
+	{ "reply-paths", OPTION_REPLY, "N", 0,
+		"the same for the way back (default: 16, at most --paths)", 0 },
 	{ "switch", OPTION_SWITCH, "KIND", 0,
 	  "trim or drop what does not fit (default: as FABRIC says)", 0 },
 	{ "no-last-hop-marks", OPTION_MARK, NULL, 0, "no ECN on ports to hosts", 0 },
@@ -107,6 +108,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPTION_REPLY:
 		a->config.reply_paths = read_count(state, "reply-paths", arg);
+		a->has_reply_paths = true;
 		return 0;
 	case OPTION_SWITCH:
 		read_switch(state, arg, &a->config);
@@ -424,6 +426,8 @@ int cmd_sim(int argc, char **argv)
 		return flags ? EXIT_OK : EXIT_USAGE; /* rank 0 explains it */
 	if (!a.n_loads)
 		a.loads[a.n_loads++] = "permutation";
+	if (!a.has_reply_paths) /* the default is no more than what was asked for */
+		a.config.reply_paths = WEFT_MIN(a.config.reply_paths, a.config.paths);
 	if (a.report)
 		return work_for_page(&a);
 	int rc = work(&job, &a);

@@ -32,7 +32,7 @@ struct sim_args {
 	const char *faults[SIM_FAULT_TEXTS_MAX];
 	uint32_t n_faults;
 	const char *report;
-	bool json, dry_run;
+	bool json, dry_run, has_reply_paths;
 };
 
 /* The same as a scenario's text, which is the caller's to free; NULL: error. */
