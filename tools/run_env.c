@@ -8,6 +8,10 @@
  * that answers for device nodes: preloading a whole transport into every shell that a job script
  * starts would cost each of them its start.
  *
+ * The AddressSanitizer's runtime ends a program in which a preloaded library comes before it, lest
+ * that one replaces the allocator.  This one does not, so the runtime is told not to look; it is
+ * told by the environment, since the program may be started by a script or a launcher of jobs.
+ *
  * What was in these variables stays, behind ours.  Setuid programs ignore them.
  */
 #include "run_env.h"
@@ -76,7 +80,8 @@ bool run_env_set(const struct run_env *run, const char *exe, char *error, size_t
 	bool ok = put_first("LD_LIBRARY_PATH", folder, ':');
 	(void)snprintf(file, sizeof(file), "%s/" SHIM, folder);
 	if (ok && !access(file, R_OK))
-		ok = put_first("LD_PRELOAD", file, ':');
+		ok = put_first("LD_PRELOAD", file, ':') &&
+		     put_first("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
 	if (run->device) {
 		if (!realpath(run->device, folder) || access(folder, R_OK))
 			return fail(error, error_bytes, run->device, strerror(errno));

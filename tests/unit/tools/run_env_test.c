@@ -70,6 +70,11 @@ TEST(run_env_set__puts_its_libraries_first_and_once)
 	CHECK(run_env_set(&run, exe, error, sizeof(error)));
 	snprintf(wanted, sizeof(wanted), "%s/lib/libweft-paths.so", dir);
 	CHECK_STR(getenv("LD_PRELOAD"), wanted);
+	CHECK_STR(getenv("ASAN_OPTIONS"), "verify_asan_link_order=0");
+	setenv("ASAN_OPTIONS", "exitcode=3", 1);
+	CHECK(run_env_set(&run, exe, error, sizeof(error)));
+	CHECK_STR(getenv("ASAN_OPTIONS"), "verify_asan_link_order=0:exitcode=3");
+	unsetenv("ASAN_OPTIONS");
 	unsetenv("LD_PRELOAD");
 	clear_tree();
 }
