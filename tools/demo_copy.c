@@ -8,6 +8,8 @@
  */
 #include "demo.h"
 
+#include <weft/base.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,8 +84,8 @@ static void last_words(const struct demo *demo, struct demo_run *run, const char
 	while (log && fgets(line, sizeof(line), log)) {
 		line[strcspn(line, "\n")] = 0;
 		if (*line)
-			(void)snprintf(
-				run->error, sizeof(run->error), "%.250s: %.250s", name, line);
+			(void)snprintf(run->error, sizeof(run->error), "%.250s: %.250s", name,
+				weft_text_clean(line));
 	}
 	if (log)
 		(void)fclose(log);

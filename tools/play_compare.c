@@ -150,6 +150,7 @@ static void name_run(const json_t *run, char *text, size_t bytes)
 	(void)snprintf(text, bytes, "%.24s %.12s %lld", name ? name : "?",
 		transport ? transport : "?",
 		(long long)json_integer_value(json_object_get(run, "seed")));
+	(void)weft_text_clean(text); /* it is a file's */
 }
 
 static void add_value(struct table *t, double value, bool is_time)
@@ -169,7 +170,10 @@ static void add_row(struct table *t, const char *load, const char *key, double a
 
 	if (isnan(a) && isnan(b))
 		return;
-	table_add(t, "%s%s%s", load, *load ? "." : "", key);
+	char name[200];
+
+	(void)snprintf(name, sizeof(name), "%s%s%s", load, *load ? "." : "", key);
+	table_add(t, "%s", weft_text_clean(name));
 	add_value(t, a, is_time);
 	add_value(t, b, is_time);
 	if (isfinite(a) && isfinite(b) && a > 0)

@@ -20,6 +20,7 @@ bool build_fail(struct build *b, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(b->error, b->error_bytes, format, args);
 	va_end(args);
+	(void)weft_text_clean(b->error); /* it may quote a file */
 	return false;
 }
 

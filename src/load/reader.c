@@ -21,6 +21,7 @@ bool text_fail(char *error, size_t error_bytes, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(error, error_bytes, format, args);
 	va_end(args);
+	(void)weft_text_clean(error); /* it may quote a file */
 	return false;
 }
 
@@ -98,6 +99,7 @@ bool reader_fail(struct reader *r, const char *format, ...)
 	va_start(args, format);
 	(void)vsnprintf(r->error + at, r->error_bytes - (size_t)at, format, args);
 	va_end(args);
+	(void)weft_text_clean(r->error + at);
 	return false;
 }
 

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIELD_PATH_BYTES 96
@@ -33,7 +34,24 @@ bool weft_yaml_fail(
 	va_start(args, format);
 	(void)vsnprintf(doc->error + n, doc->error_bytes - (size_t)n, format, args);
 	va_end(args);
+	(void)weft_text_clean(doc->error);
 	return false;
+}
+
+/* Names and explanations go to terminals; the latter have lines. */
+static bool is_shown(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	char *copy = malloc(bytes);
+
+	WEFT_ASSERT(copy);
+	memcpy(copy, text, bytes);
+	for (char *at = copy; (at = strchr(at, '\n'));)
+		*at = ' ';
+	bool shown = weft_text_is_clean(copy);
+
+	free(copy);
+	return shown;
 }
 
 bool weft_yaml_scalar(
@@ -44,6 +62,9 @@ bool weft_yaml_scalar(
 	*text = (const char *)node->data.scalar.value;
 	if (strlen(*text) != node->data.scalar.length)
 		return weft_yaml_fail(doc, weft_yaml_line(node), field, "contains a NUL character");
+	if (!is_shown(*text))
+		return weft_yaml_fail(doc, weft_yaml_line(node), field,
+			"contains a control character: '%s'", *text);
 	return true;
 }
 

@@ -87,6 +87,29 @@ TEST(weft_yaml_fields__names_file_line_field_and_what_is_allowed)
 	}
 }
 
+TEST(weft_yaml_scalar__lets_nothing_in_that_a_terminal_obeys)
+{
+	static const struct {
+		const char *text, *why; /* NULL: fine */
+	} rows[] = {
+		{ "word: \"two\\nlines \\u00e9\"\n", NULL },
+		{ "word: \"a\\e[31mb\"\n",
+			"f.yaml:1: word: contains a control character: 'a?[31mb'" },
+		{ "word: \"\\u009b2J\"\n",
+			"f.yaml:1: word: contains a control character: '\?\?2J'" },
+		{ "\"\\u202ex\": 1\n", "f.yaml:1: contains a control character: '\?\?\?x'" },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct values v;
+		yaml_document_t yaml;
+
+		CHECK_EQ(read_text(rows[i].text, &v, &yaml), !rows[i].why);
+		CHECK_STR(error, rows[i].why ? rows[i].why : "");
+		yaml_document_delete(&yaml);
+	}
+}
+
 TEST(document_fail__never_writes_past_the_buffer)
 {
 	char small[12];
