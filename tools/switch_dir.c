@@ -2,10 +2,13 @@
 /*
  * switch_dir - where a switch is found by whoever did not say.
  *
- * The folder is made 0700 and must be ours: /tmp is everybody's, and the sockets in there give
- * orders.  A folder whose switch has died holds nothing that would answer, so it is passed over.
+ * The folder must be ours, for whoever makes it and for whoever looks for it: /tmp is everybody's,
+ * the sockets in there give orders, and who asks believes the answers.  A folder whose switch has
+ * died holds nothing that would answer, so it is passed over.
  */
 #include "switch_dir.h"
+
+#include <weft/switchd.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -43,20 +46,6 @@ static void find_base(char base[SWITCH_DIR_BYTES])
 		(void)snprintf(base, SWITCH_DIR_BYTES, "/run/weft-switch");
 }
 
-static bool make(const char *path, char *error, size_t error_bytes)
-{
-	struct stat st;
-
-	if ((mkdir(path, 0700) && errno != EEXIST) || lstat(path, &st)) {
-		(void)snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
-		return false;
-	}
-	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid())
-		return true;
-	(void)snprintf(error, error_bytes, "%s: not a folder of ours", path);
-	return false;
-}
-
 bool switch_dir_make(char dir[SWITCH_DIR_BYTES], const char *given, const char *name, char *error,
 	size_t error_bytes)
 {
@@ -65,10 +54,12 @@ bool switch_dir_make(char dir[SWITCH_DIR_BYTES], const char *given, const char *
 	if (!given)
 		given = getenv(ENV);
 	if (given && *given)
-		return fits(dir, given, "", error, error_bytes) && make(dir, error, error_bytes);
+		return fits(dir, given, "", error, error_bytes) &&
+		       weft_switchd_folder(dir, true, error, error_bytes);
 	find_base(base);
-	return make(base, error, error_bytes) && fits(dir, base, name, error, error_bytes) &&
-	       make(dir, error, error_bytes);
+	return weft_switchd_folder(base, true, error, error_bytes) &&
+	       fits(dir, base, name, error, error_bytes) &&
+	       weft_switchd_folder(dir, true, error, error_bytes);
 }
 
 static bool answers(const char *dir)
@@ -94,11 +85,13 @@ bool switch_dir_find(char dir[SWITCH_DIR_BYTES], const char *given, char *error,
 	if (given && *given)
 		return fits(dir, given, "", error, error_bytes);
 	find_base(base);
+	if (!access(base, F_OK) && !weft_switchd_folder(base, false, error, error_bytes))
+		return false;
 	DIR *folder = opendir(base);
 
 	while (folder && (entry = readdir(folder)) != NULL) {
 		if (*entry->d_name == '.' || !fits(one, base, entry->d_name, error, error_bytes) ||
-			!answers(one))
+			!weft_switchd_folder(one, false, error, error_bytes) || !answers(one))
 			continue;
 		memcpy(dir, one, sizeof(one));
 		n++;

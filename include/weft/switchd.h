@@ -67,11 +67,16 @@ void weft_switchd_turn(struct weft_switchd *sw);
  *   {"op":"reboot","node":..,"for_ns":..}            off, and on again by itself
  *   {"op":"stop"}
  * Every answer has "ok": true, or false and "error": one line.  *answer is the caller's to
- * json_decref(); -1 also where the answer is an error, which error then repeats.
+ * json_decref(); -1 also where the answer is an error, which error then repeats.  No string in
+ * either has anything in it that a terminal would obey.
  */
 struct json_t;
 int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_t **answer,
 	char *error, size_t error_bytes);
+
+/* Whether a folder that was not named by the user may be believed: it is ours, and nobody else may
+ * write there.  make: it is made where it is not there.  False: error says why not. */
+bool weft_switchd_folder(const char *path, bool make, char *error, size_t error_bytes);
 
 #ifdef __cplusplus
 }

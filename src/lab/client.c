@@ -206,6 +206,8 @@ static int ask(struct weft_lab *lab, const struct lab_request *request, struct l
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	if (fds && c && c->cmsg_type == SCM_RIGHTS)
 		memcpy(fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+	reply->text[sizeof(reply->text) - 1] = 0;
+	(void)weft_text_clean(reply->text);
 	return reply->result ? fail(error, error_bytes, reply->text, "") : 0;
 }
 
@@ -238,6 +240,8 @@ int weft_lab_open(struct weft_lab **out, const char *name, char *error, size_t e
 	if (!lab)
 		return fail(error, error_bytes, "out of memory", "");
 	lab->fd = -1;
+	if (!state_is_ours(error, error_bytes))
+		goto failed;
 	if (!name && find_only(lab->name, error, error_bytes))
 		goto failed;
 	if (name) {

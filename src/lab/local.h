@@ -239,6 +239,8 @@ bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file)
 bool state_pin(void);
 /* Makes and locks the folder; the lock's descriptor, or -1 with error. */
 int state_take(const char *name, char *error, size_t error_bytes);
+/* Whether the folder of labs may be believed; one that is not there may. */
+bool state_is_ours(char *error, size_t error_bytes);
 bool state_is_alive(const char *name); /* removes what a dead keeper left */
 void state_remove(const char *name);
 bool state_name_ok(const char *name);

@@ -9,6 +9,8 @@
  */
 #include "local.h"
 
+#include <weft/switchd.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -60,34 +62,41 @@ bool state_pin(void)
 	return state_path(path, NULL, NULL) && !setenv(PINNED, path, 1);
 }
 
-/* /tmp is everybody's: a folder there must be ours before we trust a socket in it. */
-static bool make_folder(const char *path)
+bool state_is_ours(char *error, size_t error_bytes)
 {
-	struct stat st;
+	const char *pinned = getenv(PINNED);
+	char path[STATE_PATH_BYTES];
 
-	if (mkdir(path, 0700) && errno != EEXIST)
+	if (!state_path(path, NULL, NULL)) {
+		(void)snprintf(error, error_bytes,
+			"the folder of labs ($XDG_RUNTIME_DIR or $" PINNED ") has too long a name");
 		return false;
-	if (lstat(path, &st))
-		return false;
-	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid())
-		return true;
-	errno = EPERM;
-	return false;
+	}
+	return (pinned && *pinned == '/') || access(path, F_OK) ||
+	       weft_switchd_folder(path, false, error, error_bytes);
 }
 
 int state_take(const char *name, char *error, size_t error_bytes)
 {
 	char path[STATE_PATH_BYTES];
 
-	if (!state_name_ok(name) || !state_path(path, name, "fabric.yaml")) {
+	if (!state_name_ok(name)) {
 		(void)snprintf(error, error_bytes, "'%s' is too long or no name for a lab", name);
 		return -1;
 	}
-	if (!state_path(path, NULL, NULL) || !make_folder(path) || !state_path(path, name, NULL) ||
-		!make_folder(path)) {
-		(void)snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
+	if (!state_path(path, name, "fabric.yaml")) {
+		bool fits = state_path(path, NULL, NULL);
+
+		(void)snprintf(error, error_bytes,
+			"%s/%s: too long for the path of a lab's socket: set a shorter "
+			"XDG_RUNTIME_DIR, or " PINNED,
+			fits ? path : "$XDG_RUNTIME_DIR/weft", name);
 		return -1;
 	}
+	if (!state_path(path, NULL, NULL) || !weft_switchd_folder(path, true, error, error_bytes) ||
+		!state_path(path, name, NULL) ||
+		!weft_switchd_folder(path, true, error, error_bytes))
+		return -1;
 	(void)state_path(path, name, "lock");
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB)) {
@@ -135,7 +144,8 @@ bool state_is_alive(const char *name)
 {
 	char path[STATE_PATH_BYTES];
 
-	if (!state_name_ok(name) || !state_path(path, name, "lock"))
+	if (!state_is_ours(path, sizeof(path)) || !state_name_ok(name) ||
+		!state_path(path, name, "lock"))
 		return false;
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -153,7 +163,7 @@ size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n)
 	size_t found = 0;
 	struct dirent *entry;
 
-	if (!state_path(path, NULL, NULL))
+	if (!state_is_ours(path, sizeof(path)) || !state_path(path, NULL, NULL))
 		return 0;
 	DIR *dir = opendir(path);
 	if (!dir)

@@ -94,6 +94,32 @@ static char *read_line(int fd, size_t *bytes)
 	return NULL;
 }
 
+/* Whoever answers: what it says may end on a terminal.  Keys are looked up, not shown. */
+static void clean(json_t *answer)
+{
+	json_t *todo = json_array();
+
+	(void)json_array_append(todo, answer);
+	for (size_t i = 0; i < json_array_size(todo); i++) {
+		json_t *at = json_array_get(todo, i), *child;
+		const char *key;
+		size_t k;
+
+		if (json_is_object(at))
+			json_object_foreach(at, key, child)(void) json_array_append(todo, child);
+		if (json_is_array(at))
+			json_array_foreach(at, k, child)(void) json_array_append(todo, child);
+		if (!json_is_string(at) || weft_text_is_clean(json_string_value(at)))
+			continue;
+		char *text = strdup(json_string_value(at));
+
+		if (text)
+			(void)json_string_setn_nocheck(at, weft_text_clean(text), strlen(text));
+		free(text);
+	}
+	json_decref(todo);
+}
+
 int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_t **answer,
 	char *error, size_t error_bytes)
 {
@@ -114,8 +140,11 @@ int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_
 			errno ? strerror(errno) : "it has ended");
 	if (text)
 		*answer = json_loadb(text, bytes, 0, &where);
+	if (*answer)
+		clean(*answer);
 	if (text && !*answer)
-		(void)tell(error, error_bytes, "the switch answers nonsense", where.text);
+		(void)tell(error, error_bytes, "the switch answers nonsense",
+			weft_text_clean(where.text));
 	const char *why = json_string_value(json_object_get(*answer, "error"));
 
 	if (*answer && json_is_true(json_object_get(*answer, "ok")))

@@ -86,4 +86,36 @@ TEST(state_take__refuses_a_bad_name)
 	CHECK_EQ(state_take("../x", error, sizeof(error)), -1);
 	CHECK_STR(error, "'../x' is too long or no name for a lab");
 	CHECK(!rmdir(folder));
+	setenv("XDG_RUNTIME_DIR",
+		"/a/runtime/folder/that/leaves/just/too/little/for/the/name/of/a/lab/and/for/its/"
+		"sockets",
+		1);
+	CHECK_EQ(state_take("some-lab", error, sizeof(error)), -1);
+	CHECK(strstr(error, "/its/sockets/weft/some-lab: too long for the path"));
+	CHECK(strstr(error, "XDG_RUNTIME_DIR"));
+}
+
+/* A keeper's lock and socket in it would be believed. */
+TEST(state_is_ours__does_not_believe_in_others_folders)
+{
+	char error[256] = "", path[STATE_PATH_BYTES], names[4][WEFT_TOPO_NAME_BYTES];
+
+	use_folder();
+	CHECK(state_is_ours(error, sizeof(error))); /* nothing is there */
+	int fd = state_take("one", error, sizeof(error));
+
+	REQUIRE(fd >= 0);
+	CHECK(state_is_alive("one"));
+	CHECK(state_path(path, NULL, NULL));
+	REQUIRE(!chmod(path, 0770));
+	CHECK(!state_is_ours(error, sizeof(error)));
+	CHECK(strstr(error, "others may write there"));
+	CHECK(!state_is_alive("one"));
+	CHECK_EQ(weft_lab_list(names, 4), 0);
+	CHECK_EQ(state_take("two", error, sizeof(error)), -1);
+	REQUIRE(!chmod(path, 0700));
+	CHECK_EQ(weft_lab_list(names, 4), 1);
+	close(fd);
+	CHECK(!state_is_alive("one"));
+	CHECK(!rmdir(folder));
 }

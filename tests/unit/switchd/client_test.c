@@ -2,6 +2,8 @@
 #include "switches.h"
 
 #include <jansson.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 static int ask(const char *dir, const char *text, json_t **answer, char error[256])
@@ -25,6 +27,56 @@ TEST(weft_switchd_ask__says_that_nobody_is_there)
 	dir[sizeof(dir) - 1] = 0;
 	CHECK_EQ(ask(dir, "{\"op\":\"hello\"}", &answer, error), -1);
 	CHECK(strstr(error, "too long for a socket's path"));
+}
+
+/* One answer of whoever has made the folder. */
+static pid_t impostor(const char *dir, const char *text)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
+	unlink(address.sun_path);
+	REQUIRE(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 8));
+	pid_t child = fork();
+
+	if (!child) {
+		int line = accept(fd, NULL, NULL);
+		char request[1000];
+
+		alarm(20);
+		(void)!read(line, request, sizeof(request));
+		(void)!write(line, text, strlen(text));
+		_exit(0);
+	}
+	close(fd);
+	return child;
+}
+
+TEST(weft_switchd_ask__brings_nothing_that_a_terminal_obeys)
+{
+	struct place place;
+	char error[256] = "";
+	json_t *answer;
+
+	place_open(&place, SMALL2);
+	pid_t child = impostor(place.dir, "{\"ok\":false,\"error\":\"\\u001b[31mno\\u009b2J\"}\n");
+
+	CHECK_EQ(ask(place.dir, "{\"op\":\"hello\"}", &answer, error), -1);
+	CHECK_STR(error, "?[31mno??2J");
+	json_decref(answer);
+	waitpid(child, NULL, 0);
+	child = impostor(place.dir, "{\"ok\":true,\"name\":\"a\\u001bb\",\"list\":[{\"program\":"
+				    "\"\\u202etxt\"},[\"\\u0007\",7,null]]}\n");
+	REQUIRE(!ask(place.dir, "{\"op\":\"hello\"}", &answer, error));
+	char *text = json_dumps(answer, JSON_COMPACT);
+
+	CHECK_STR(text, "{\"ok\":true,\"name\":\"a?b\",\"list\":[{\"program\":\"???txt\"},[\"?\",7,"
+			"null]]}");
+	free(text);
+	json_decref(answer);
+	waitpid(child, NULL, 0);
+	place_close(&place);
 }
 
 /* Against a real one, in a process of its own. */

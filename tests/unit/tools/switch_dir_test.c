@@ -73,6 +73,33 @@ TEST(switch_dir_make__takes_what_it_is_given)
 	end();
 }
 
+/* By the name that everybody can guess, and by its folder among ours. */
+TEST(switch_dir_find__does_not_believe_in_others_folders)
+{
+	char one[SWITCH_DIR_BYTES], others[128];
+
+	begin();
+	snprintf(others, sizeof(others), "%s/weft-switch", base);
+	REQUIRE(switch_dir_make(one, NULL, "one", error, sizeof(error)));
+	int fd = be_switch(one);
+
+	CHECK(switch_dir_find(dir, NULL, error, sizeof(error)));
+	REQUIRE(!chmod(others, 0777));
+	CHECK(!switch_dir_find(dir, NULL, error, sizeof(error)));
+	CHECK(strstr(error, "weft-switch: others may write there"));
+	REQUIRE(!chmod(others, 0700) && !chmod(one, 0770));
+	CHECK(!switch_dir_find(dir, NULL, error, sizeof(error)));
+	CHECK(strstr(error, "no switch runs in"));
+	REQUIRE(!chmod(one, 0700));
+	if (!getuid()) {
+		REQUIRE(!chown(others, 65534, 65534));
+		CHECK(!switch_dir_find(dir, NULL, error, sizeof(error)));
+		CHECK(strstr(error, "weft-switch: not a folder of ours"));
+	}
+	close(fd);
+	end();
+}
+
 TEST(switch_dir_find__takes_the_only_one_that_answers)
 {
 	char one[SWITCH_DIR_BYTES], two[SWITCH_DIR_BYTES];
