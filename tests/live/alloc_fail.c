@@ -2,10 +2,11 @@
 /*
  * alloc_fail - to be preloaded: one allocation of Weft's libraries fails.
  *
- * Calls of malloc, calloc, realloc, aligned_alloc, posix_memalign, strdup, mmap and pthread_create are
- * counted if the caller's code lies in a file whose name contains one of the words of $ALLOC_FAIL_IN
- * (separated by blanks), and the one with the number $ALLOC_FAIL fails.  When the process ends, or
- * at the failure, a line goes to the file $ALLOC_FAIL_LOG: "count N" or "failed N FUNCTION OFFSET".
+ * Calls of malloc, calloc, realloc, aligned_alloc, posix_memalign, strdup, mmap and
+ * pthread_create are counted if the caller's code lies in a file whose name contains one of the
+ * words of $ALLOC_FAIL_IN (separated by blanks), and number $ALLOC_FAIL of them fails.  When the
+ * process ends, or at the failure, a line goes to the file $ALLOC_FAIL_LOG: "count N" or "failed N
+ * FUNCTION CALLER".
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,7 +54,7 @@ __attribute__((constructor)) static void begin(void)
 	const char *at = getenv("ALLOC_FAIL");
 
 	words = getenv("ALLOC_FAIL_IN");
-	fails_at = at && words ? atol(at) : -1;
+	fails_at = at && words ? strtol(at, NULL, 10) : -1;
 }
 
 __attribute__((destructor)) static void end(void)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# alloc_fail.sh CC PROGRAM [K]: each allocation of Weft's libraries fails once, in a run of its own, first
-# of the client, then of the server (PROGRAM: verbs, cm, mrc, weft).  The process in which it fails
-# succeeds, or says why it does not; a server that goes on serves the next client.  No signal,
-# no wait without end.  K: that allocation only.
+# alloc_fail.sh CC PROGRAM [K]: each allocation of Weft's libraries fails once, in a run of its
+# own, first of the client, then of the server (PROGRAM: verbs, cm, mrc, weft).  The process in
+# which it fails succeeds, or says why it does not; a server that goes on serves the next client.
+# No signal, no wait without end.  K: that allocation only.
 set -u
 cc=$1 program=$2 only=${3-}
 lanes=2  # at once, each in a network of its own
@@ -21,7 +21,7 @@ cm)
 	server=(rping -s -a 127.0.0.1 -C 3) client=(rping -c -a 127.0.0.1 -C 3)
 	;;
 mrc) server=("${ALLOC_FAIL_DIR-}/write") client=("${ALLOC_FAIL_DIR-}/write" 127.0.0.1 1) ;;
-weft) 
+weft)
 	planes=127.0.0.1,127.0.0.2 in=$build/weft
 	server=("$build/weft" perf --once --planes $planes)
 	client=("$build/weft" perf -n 200 --planes $planes 127.0.0.1)
