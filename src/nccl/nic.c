@@ -4,6 +4,7 @@
  */
 #include "local.h"
 
+#include <limits.h>
 #include <string.h>
 
 weft_nccl_log_fn *nccl_log;
@@ -107,7 +108,8 @@ int nic_properties(int dev, struct weft_nccl_properties_v12 *p)
 	if (weft_gpu_is_there())
 		p->ptr_support |= WEFT_NCCL_PTR_CUDA | WEFT_NCCL_PTR_DMABUF;
 	p->reg_is_global = 1;
-	p->speed_mbps = (int)(nic->attr.rate_bps / 1000000);
+	/* What verbs call the port, so that NCCL ranks it among others alike by either way. */
+	p->speed_mbps = (int)WEFT_MIN(nic->attr.line_bps / 1000000, (uint64_t)INT_MAX);
 	p->port = 1;
 	p->latency_us = 10;
 	p->comms_max = (int)nic->attr.max_qp;

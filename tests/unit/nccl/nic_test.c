@@ -18,6 +18,24 @@ TEST(nic_properties__says_what_the_device_can)
 	CHECK_EQ(p.rail, -1);
 }
 
+TEST(nic_properties__says_the_rate_of_the_line)
+{
+	struct weft_nccl_properties_v12 p;
+
+	ends_init();
+	struct nic *nic = nic_get(0); /* open until the end, with these numbers */
+
+	REQUIRE(nic);
+	nic->attr.rate_bps = UINT64_C(20000000000); /* what the machine can carry */
+	nic->attr.line_bps = UINT64_C(3200000000000);
+	REQUIRE(nic_properties(0, &p) == WEFT_NCCL_SUCCESS);
+	CHECK_EQ(p.speed_mbps, 3200000);
+	nic->attr.line_bps = UINT64_MAX;
+	REQUIRE(nic_properties(0, &p) == WEFT_NCCL_SUCCESS);
+	CHECK(p.speed_mbps > 0);
+	nic_put(nic);
+}
+
 TEST(nic_get__knows_its_numbers)
 {
 	ends_init();
