@@ -209,10 +209,7 @@ static void depart(struct world *w, uint32_t host, const struct weft_pkt *pkt)
 	WEFT_ASSERT(weft_topo_usid(w->topo, host, pkt->peer, pkt->ev, addr));
 	for (unsigned i = 4; i < 12; i++)
 		frame.route = frame.route << 8 | addr[i];
-	if (pkt->tclass != WEFT_CLASS_CONTROL)
-		frame.flags |= WEFT_FRAME_ECT;
-	if (pkt->tclass == WEFT_CLASS_DATA || pkt->tclass == WEFT_CLASS_RETX)
-		frame.flags |= WEFT_FRAME_TRIMMABLE;
+	frame.flags = weft_frame_flags(pkt->tclass);
 	WEFT_ASSERT(
 		weft_rack_send(w->rack, host, pkt->port, &frame, ip_bytes(pkt), w->now_ns * 1000));
 }

@@ -67,6 +67,24 @@ struct weft_frame {
 };
 
 /*
+ * What switches may do with a packet of this class, for embeddings whose frames have no bytes: mark
+ * all but control, cut what carries data.  NO_TRIM is marked and never cut: a probe without its end
+ * is no packet at all.  (In bytes the same is said by DSCP and ECN.)
+ */
+static inline uint8_t weft_frame_flags(enum weft_class tclass)
+{
+	switch (tclass) {
+	case WEFT_CLASS_DATA:
+	case WEFT_CLASS_RETX:
+		return WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE;
+	case WEFT_CLASS_NO_TRIM:
+		return WEFT_FRAME_ECT;
+	default:
+		return 0;
+	}
+}
+
+/*
  * Where frames wait: one place for each that may do so at the same time.  Places are touched only
  * when that many frames really wait, so a pool that is far too large costs addresses, not memory.
  */

@@ -78,9 +78,7 @@ static inline void nic_depart(struct nic *nic, uint64_t now_ps)
 		frame->tclass = pkt->tclass;
 		frame->mark = 0;
 		frame->hop_limit = 64;
-		frame->flags = pkt->tclass == WEFT_CLASS_CONTROL
-				       ? 0
-				       : WEFT_FRAME_ECT | WEFT_FRAME_TRIMMABLE;
+		frame->flags = weft_frame_flags(pkt->tclass);
 		pkt->peer = nic->index;
 		lane->spare = slab_take(&sim->slab, &lane->cache);
 		if (lane->cache.free != NONE)

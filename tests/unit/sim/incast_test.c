@@ -93,3 +93,41 @@ TEST(weft_sim_run__ends_a_clean_permutation_with_every_path_good)
 	}
 	CHECK(retired > 0); /* else this has looked at nothing */
 }
+
+/*
+ * Probes wait with data and are never cut (WEFT_CLASS_NO_TRIM): a probe without its end is no
+ * packet at all.  Three incasts behind each other make hosts probe into full queues; small_judge()
+ * sees what came of it.
+ */
+TEST(nic_depart__has_switches_cut_data_and_no_probes)
+{
+	static const struct {
+		uint32_t fan_in, len_bytes;
+	} sizes[] = { { 40, 65536 }, { 62, 65536 }, { 62, 200000 } };
+
+	for (unsigned i = 0; i < WEFT_COUNT(sizes); i++) {
+		struct small s = small_make("name: three\nplanes: 2\nt0s: 8\nt1s: 8\nhosts: 64\n"
+					    "host_links: {speed: 200Gb/s, delay: 600ns}\n"
+					    "core_links: {speed: 200Gb/s, delay: 600ns}\n");
+		static struct weft_sim_flow flows[3 * 62];
+		static const uint64_t starts_ps[] = { 0, 12000000, 20000000 };
+		const uint32_t len_bytes[] = { sizes[i].len_bytes, 20480, 3072 };
+		uint32_t n = sizes[i].fan_in;
+
+		s.config.paths = 32;
+		for (unsigned k = 0; k < 3 * n; k++)
+			flows[k] = (struct weft_sim_flow){ .src = 1 + k % n,
+				.dst = 0,
+				.len_bytes = len_bytes[k / n],
+				.start_ps = starts_ps[k / n],
+				.job = (uint16_t)(k / n) };
+		REQUIRE(!weft_sim_open(
+			&s.sim, &s.config, flows, 3 * n, NULL, 0, s.error, sizeof(s.error)));
+		small_run(&s);
+		CHECK_EQ(s.totals.flows_done, 3 * n);
+		CHECK_EQ(s.totals.lost, 0);
+		CHECK(s.totals.trimmed > 1000); /* else nothing has been tried */
+		CHECK(s.counters.tx_probe > 0);
+		small_close(&s);
+	}
+}

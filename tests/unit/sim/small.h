@@ -47,6 +47,17 @@ static inline void small_open(struct small *s)
 	REQUIRE(s->sim);
 }
 
+/*
+ * What holds of every run that has come to its end: hosts send what hosts understand, and of a
+ * packet of data, which arrives whole once, no more copies were cut than have been sent again.
+ */
+static inline void small_judge(const struct small *s)
+{
+	CHECK_EQ(s->counters.drops[WEFT_DROP_BAD_FIELD], 0);
+	if (s->totals.flows_done == s->sim->n_flows)
+		CHECK(s->totals.trimmed <= s->counters.tx_rtx_pkts);
+}
+
 /* For as long as it takes, up to a tenth of a second. */
 static inline void small_run(struct small *s)
 {
@@ -56,6 +67,7 @@ static inline void small_run(struct small *s)
 	weft_sim_check(s->sim);
 	weft_sim_totals(s->sim, &s->totals);
 	weft_sim_counters(s->sim, &s->counters);
+	small_judge(s);
 }
 
 static inline void small_permute(struct small *s, uint32_t len_bytes)
