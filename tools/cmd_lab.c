@@ -71,15 +71,6 @@ static bool read_time(const char *text, uint64_t *ns)
 	return read_unit(text, units, scales, ns) && *ns;
 }
 
-static bool read_way(const char *text, uint32_t *way)
-{
-	*way = !strcmp(text, "up")     ? WEFT_LAB_UP
-	       : !strcmp(text, "down") ? WEFT_LAB_DOWN
-	       : !strcmp(text, "both") ? WEFT_LAB_UP | WEFT_LAB_DOWN
-				       : 0;
-	return *way;
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
@@ -121,7 +112,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--percent %s: wants more than 0, up to 100", arg);
 		return 0;
 	case 'w':
-		if (!read_way(arg, &a->way))
+		if (!weft_way_parse(arg, &a->way))
 			argp_error(state, "--way %s: wants up, down or both", arg);
 		return 0;
 	case ARGP_KEY_ARG:
@@ -159,7 +150,7 @@ static const struct argp_option fault_options[] = {
 	{ "for", OPTION_FOR, "TIME", 0, "ends by itself, 500ms (default: when undone)", 0 },
 	{ "percent", 'p', "P", 0, "how much is lost or spoilt (default: 100)", 0 },
 	{ "to", OPTION_TO, "RATE", 0, "how slow, 10Mb/s", 0 },
-	{ "way", 'w', "WAY", 0, "up (from the hosts, default), down or both", 0 },
+	{ "way", 'w', "WAY", 0, "up (from the hosts), down or both (default)", 0 },
 	{ 0 },
 };
 /* clang-format on */
@@ -171,7 +162,7 @@ static bool parse(int argc, char **argv, const struct argp_option *options, unsi
 	struct argp argp = { options, parse_option, words, doc, NULL, NULL, NULL };
 
 	*a = (struct arguments){
-		.wanted = wanted, .wanted_max = wanted_max, .percent = 100, .way = WEFT_LAB_UP
+		.wanted = wanted, .wanted_max = wanted_max, .percent = 100, .way = WEFT_WAY_UNSAID
 	};
 	return !argp_parse(&argp, argc, argv, 0, NULL, a);
 }

@@ -31,7 +31,7 @@ struct arguments {
 	const char *dir, *interfaces, *words[WORDS_MAX];
 	unsigned n, wanted, wanted_max;
 	uint64_t rate_bps, ns, times;
-	unsigned way;
+	uint32_t way;
 	bool json, prometheus, all;
 };
 
@@ -67,8 +67,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		a->times = arg_number(state, "times", arg, 1, UINT32_MAX);
 		return 0;
 	case 'w':
-		a->way = !strcmp(arg, "up") ? 1 : !strcmp(arg, "down") ? 2 : 3;
-		if (a->way == 3 && strcmp(arg, "both"))
+		if (!weft_way_parse(arg, &a->way))
 			argp_error(state, "--way %s: wants up, down or both", arg);
 		return 0;
 	case OPTION_JSON:
@@ -122,7 +121,7 @@ static const struct argp_option counters_options[] = {
 };
 static const struct argp_option way_options[] = {
 	OPTION_DIR,
-	{ "way", 'w', "WAY", 0, "up (from the hosts, default), down or both", 0 },
+	{ "way", 'w', "WAY", 0, "up (from the hosts), down or both (default)", 0 },
 	{ 0 },
 };
 static const struct argp_option reboot_options[] = {
@@ -143,7 +142,9 @@ static bool parse(int argc, char **argv, const struct argp_option *options, unsi
 {
 	struct argp argp = { options, parse_option, words, doc, NULL, NULL, NULL };
 
-	*a = (struct arguments){ .wanted = wanted, .wanted_max = wanted_max, .way = 1 };
+	*a = (struct arguments){
+		.wanted = wanted, .wanted_max = wanted_max, .way = WEFT_WAY_UNSAID
+	};
 	return !argp_parse(&argp, argc, argv, 0, NULL, a);
 }
 

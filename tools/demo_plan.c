@@ -87,6 +87,7 @@ int plan_strike(const struct demo_plan *plan, unsigned i, struct weft_lab *lab, 
 		    error, error_bytes))
 		return -1;
 	fault.loss_ppm = f->loss_ppm;
+	fault.way = WEFT_LAB_UP; /* one way, as the published figures have it */
 	fault.for_ns = plan_for_ns(plan, i);
 	weft_lab_fault_text(weft_lab_topo(lab), &fault, text, DEMO_TEXT_BYTES);
 	return weft_lab_fault(lab, &fault, id, error, error_bytes);

@@ -105,7 +105,7 @@ enum weft_lab_fault_kind {
 	WEFT_LAB_FAULT_COUNT,
 };
 
-enum weft_lab_way { WEFT_LAB_UP = 1, WEFT_LAB_DOWN = 2 }; /* bits: away from hosts, to hosts */
+enum weft_lab_way { WEFT_LAB_UP = WEFT_WAY_UP, WEFT_LAB_DOWN = WEFT_WAY_DOWN }; /* bits */
 
 struct weft_lab_fault {
 	uint64_t for_ns; /* ends by itself after; 0: stays until undone */
@@ -120,7 +120,7 @@ struct weft_lab_fault {
 
 const char *weft_lab_fault_name(enum weft_lab_fault_kind kind); /* "link-down" */
 const char *weft_lab_fault_help(enum weft_lab_fault_kind kind); /* one line */
-/* Fills kind and where from words, way with UP, the rest with 0 (a reboot: for_ns 200 ms). */
+/* Fills kind and where from words, way with both, the rest with 0 (a reboot: for_ns 200 ms). */
 int weft_lab_fault_parse(const struct weft_topo *topo, const char *kind, const char *where,
 	struct weft_lab_fault *fault, char *error, size_t error_bytes);
 /* "loss 20 % of p0.t0-0:t1-0 up" */

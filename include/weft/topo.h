@@ -43,6 +43,15 @@ extern "C" {
 struct weft_topo;
 
 /* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
+/*
+ * Ways along a link, as bits: away from hosts, to hosts.  What breaks one way or both, and is not
+ * told which (loss, corrupt, blackhole, hole), breaks both, in a simulation as in a lab.
+ */
+enum weft_way { WEFT_WAY_UP = 1, WEFT_WAY_DOWN = 2, WEFT_WAY_BOTH = 3 };
+#define WEFT_WAY_UNSAID WEFT_WAY_BOTH
+/* "up", "down", "both"; false: none of these, and *way is what it was. */
+bool weft_way_parse(const char *text, uint32_t *way);
+
 enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 
 /* What a switch of ours does with data that does not fit, and what it marks (fabric.h). */

@@ -107,7 +107,8 @@ int weft_lab_fault_parse(const struct weft_topo *topo, const char *kind, const c
 			"no fault '%s', `weft lab fault --help` lists them", kind);
 		return -1;
 	}
-	*fault = (struct weft_lab_fault){ .kind = (enum weft_lab_fault_kind)k, .way = WEFT_LAB_UP };
+	*fault = (struct weft_lab_fault){ .kind = (enum weft_lab_fault_kind)k,
+		.way = WEFT_WAY_UNSAID };
 	fault->where = place_find(topo, kinds[k].where, where);
 	if (k == WEFT_LAB_REBOOT)
 		fault->for_ns = 200000000;
@@ -165,8 +166,9 @@ bool fault_check(struct world *world, const struct weft_lab_fault *fault)
 			((fault->way & WEFT_LAB_UP) &&
 				weft_topo_link(world->topo, fault->where).node[0] <
 					weft_topo_shape(world->topo)->hosts)))
-		return world_fail(world, "blackhole: the way up from a host has no switch to drop; "
-					 "use loss of 100 percent");
+		return world_fail(world,
+			"blackhole: the way up from a host has no switch that could drop: "
+			"--way down, or loss of 100 percent");
 	if (fault->kind == WEFT_LAB_REBOOT && !fault->for_ns)
 		return world_fail(world, "reboot: wants a time after which it is back");
 	return true;

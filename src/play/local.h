@@ -26,7 +26,7 @@ struct wish {
 	const char *where;
 	uint64_t at_ps, for_ps, every_ps, step_ps, up_ps, down_ps, bps; /* 0: not said */
 	uint32_t ppm, of, line, index;
-	uint64_t way; /* WEFT_SIM_UP, _DOWN or 0 */
+	uint32_t way; /* enum weft_way; 0: not said */
 	bool has_at;
 };
 /* NULL: it is set; otherwise what is wrong. */

@@ -104,19 +104,6 @@ static uint64_t *time_of(struct wish *fault, const char *key)
 	return NULL;
 }
 
-static const char *set_way(struct wish *fault, const char *value)
-{
-	if (!strcmp(value, "both"))
-		fault->way = 0;
-	else if (!strcmp(value, "up"))
-		fault->way = WEFT_SIM_UP;
-	else if (!strcmp(value, "down"))
-		fault->way = WEFT_SIM_DOWN;
-	else
-		return "way: wanted is up, down or both";
-	return NULL;
-}
-
 const char *wish_set(struct wish *fault, const char *key, const char *value)
 {
 	uint64_t *ps = time_of(fault, key), number;
@@ -141,7 +128,7 @@ const char *wish_set(struct wish *fault, const char *key, const char *value)
 			       ? NULL
 			       : "percent: wanted is more than 0 and up to 100";
 	if (!strcmp(key, "way"))
-		return set_way(fault, value);
+		return weft_way_parse(value, &fault->way) ? NULL : "wanted is up, down or both";
 	if (!strcmp(key, "of")) {
 		if (!weft_unit_parse(WEFT_UNIT_COUNT, value, &number) || !number ||
 			number > 1000000)
@@ -268,6 +255,13 @@ static bool add(struct weft_play_faults *faults, const struct wish *fault, uint6
 	return true;
 }
 
+/* As sim has it: nothing is both ways. */
+static uint64_t sim_way(uint32_t way)
+{
+	way = way ? way : WEFT_WAY_UNSAID;
+	return way == WEFT_WAY_UP ? WEFT_SIM_UP : way == WEFT_WAY_DOWN ? WEFT_SIM_DOWN : 0;
+}
+
 /* One place begins or ends to be broken: one link, one switch, or all that it stands for. */
 static bool add_place(struct weft_play_faults *faults, const struct weft_topo *topo,
 	const struct wish *fault, uint32_t place, bool is_begin, uint64_t at_ps)
@@ -281,7 +275,7 @@ static bool add_place(struct weft_play_faults *faults, const struct weft_topo *t
 	if (what == WEFT_SIM_LINK_RATE)
 		value = is_begin ? fault->bps : weft_topo_link(topo, place).bps;
 	if (what == WEFT_SIM_LINK_LOSS || what == WEFT_SIM_LINK_CORRUPT)
-		value = (!is_begin ? 0 : fault->ppm ? fault->ppm : 1000000) | fault->way;
+		value = (!is_begin ? 0 : fault->ppm ? fault->ppm : 1000000) | sim_way(fault->way);
 	if (kind->at == AT_HOST && !(kind->flags & WHOLE_NODE)) {
 		for (uint32_t p = 0; p < s->planes && good; p++)
 			good = add(faults, fault, at_ps, what, place * s->planes + p, 0);

@@ -217,6 +217,12 @@ static json_t *do_hole(struct request *r)
 
 	if (!read_link(r, &link) || !read_number(r, "way", 1, 3, &way) || !read_bool(r, "on", &on))
 		return NULL;
+	if (on && way & WEFT_WAY_UP &&
+		weft_topo_link(r->sw->topo, link).node[0] < weft_topo_shape(r->sw->topo)->hosts) {
+		(void)refuse(r, "the way up from a host has no switch that could drop: wanted is"
+				" 'way' 2 (--way down), or loss of all");
+		return NULL;
+	}
 	uint8_t *hole = &r->sw->told[link].hole;
 
 	*hole = (uint8_t)(on ? *hole | way : *hole & ~way);

@@ -103,6 +103,21 @@ bool weft_unit_parse(enum weft_unit unit, const char *text, uint64_t *value)
 	return false;
 }
 
+bool weft_way_parse(const char *text, uint32_t *way)
+{
+	static const char *const words[] = {
+		[WEFT_WAY_UP] = "up", [WEFT_WAY_DOWN] = "down", [WEFT_WAY_BOTH] = "both"
+	};
+
+	for (uint32_t i = WEFT_WAY_UP; i < WEFT_COUNT(words); i++) {
+		if (strcmp(text, words[i]))
+			continue;
+		*way = i;
+		return true;
+	}
+	return false;
+}
+
 /* One group of 1 to 4 hex digits. */
 static const char *read_group(const char *text, uint32_t *group)
 {

@@ -254,7 +254,7 @@ TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
 	CHECK(!weft_lab_fault_parse(topo, "loss", "h2.p1", &fault, error, sizeof(error)));
 	fault.loss_ppm = 205000;
 	weft_lab_fault_text(topo, &fault, text, sizeof(text));
-	CHECK_STR(text, "loss 20.5 % of h2.p1 up");
+	CHECK_STR(text, "loss 20.5 % of h2.p1 both ways"); /* as in a scenario */
 	CHECK(!weft_lab_fault_parse(topo, "reboot", "p1.t1-0", &fault, error, sizeof(error)));
 	CHECK_EQ(fault.for_ns, 200000000);
 	weft_lab_fault_text(topo, &fault, text, sizeof(text));

@@ -41,6 +41,11 @@ TEST(weft_play_fault_add__knows_every_kind)
 			WEFT_SIM_LINK_LOSS, 5000 | WEFT_SIM_UP, WEFT_SIM_UP },
 		{ "corrupt h3.p1 percent 100 at 5us for 2us", 2, WEFT_SIM_LINK_CORRUPT,
 			WEFT_SIM_LINK_CORRUPT, 1000000, 0 },
+		/* No way is both, as in a lab. */
+		{ "blackhole h3.p1 at 5us for 2us", 2, WEFT_SIM_LINK_LOSS, WEFT_SIM_LINK_LOSS,
+			1000000, 0 },
+		{ "blackhole h3.p1 way both at 5us for 2us", 2, WEFT_SIM_LINK_LOSS,
+			WEFT_SIM_LINK_LOSS, 1000000, 0 },
 		{ "blackhole h3.p1 way down at 5us for 2us", 2, WEFT_SIM_LINK_LOSS,
 			WEFT_SIM_LINK_LOSS, 1000000 | WEFT_SIM_DOWN, WEFT_SIM_DOWN },
 		{ "freeze p1.t1-2 at 5us for 2us", 2, WEFT_SIM_NODE_FREEZE, WEFT_SIM_NODE_THAW, 0,

@@ -49,6 +49,7 @@ TEST(request_answer__says_what_is_wrong)
 		{ "{\"op\":\"rate\",\"link\":\"bob.p0\",\"bps\":-1}", "from 0 to 4398046511104" },
 		{ "{\"op\":\"rate\",\"link\":\"bob.p0\",\"bps\":999999}", "wants 1000000 or more" },
 		{ "{\"op\":\"rate\",\"link\":\"bob.p0\",\"bps\":1e6}", "whole number" },
+		{ "{\"op\":\"hole\",\"link\":\"bob.p0\",\"way\":3,\"on\":true}", "--way down" },
 		{ "{\"op\":\"loss\",\"link\":\"bob.p0\",\"way\":4,\"ppm\":1}", "from 1 to 3" },
 		{ "{\"op\":\"loss\",\"link\":\"bob.p0\",\"way\":1,\"ppm\":1000001}",
 			"from 0 to 1000000" },

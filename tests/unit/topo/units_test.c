@@ -71,6 +71,21 @@ TEST(unit_form__names_an_example)
 	CHECK(strstr(weft_unit_form(WEFT_UNIT_BYTES), "KB"));
 }
 
+TEST(weft_way_parse__knows_both_ways_and_each)
+{
+	uint32_t way = 7;
+
+	CHECK(!weft_way_parse("sideways", &way));
+	CHECK(!weft_way_parse("", &way));
+	CHECK_EQ(way, 7);
+	CHECK(weft_way_parse("up", &way));
+	CHECK_EQ(way, WEFT_WAY_UP);
+	CHECK(weft_way_parse("down", &way));
+	CHECK_EQ(way, WEFT_WAY_DOWN);
+	CHECK(weft_way_parse("both", &way));
+	CHECK_EQ(way, WEFT_WAY_UP | WEFT_WAY_DOWN);
+}
+
 TEST(unit_prefix__reads_a_32)
 {
 	uint32_t prefix;
