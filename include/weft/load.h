@@ -61,6 +61,10 @@ enum weft_load_kind {
 	WEFT_LOAD_KINDS
 };
 enum weft_load_placement { WEFT_PLACE_PACKED, WEFT_PLACE_SPREAD, WEFT_PLACE_RANDOM };
+/* Of "start" in a .cm file: csg-htsim's are picoseconds, uet-htsim's microseconds. */
+enum weft_load_start_unit { WEFT_START_UNSAID, WEFT_START_PS, WEFT_START_US };
+/* Of a GOAL file's receives: as many as the send's, or what the buffer could take. */
+enum weft_load_recv_bytes { WEFT_RECV_EQUAL, WEFT_RECV_ANY };
 enum weft_load_sizes { WEFT_SIZES_FIXED, WEFT_SIZES_WEBSEARCH, WEFT_SIZES_HADOOP };
 
 /* What one job is.  Fields that its kind does not have are left alone. */
@@ -68,6 +72,8 @@ struct weft_load_spec {
 	enum weft_load_kind kind;
 	enum weft_load_placement placement;
 	enum weft_load_sizes sizes;
+	enum weft_load_start_unit start_unit;
+	enum weft_load_recv_bytes recv_bytes;
 	char name[WEFT_LOAD_NAME_BYTES];  /* empty: the kind's, or the file's */
 	char hosts[WEFT_LOAD_TEXT_BYTES]; /* "all", "0-63", "8-127/8", "0,5,9-12" */
 	char file[WEFT_LOAD_TEXT_BYTES];
@@ -85,9 +91,10 @@ struct weft_load_spec {
 void weft_load_spec_default(struct weft_load_spec *spec);
 
 /*
- * key: kind, name, hosts, placement, file, bytes, start, compute, for, seed, fan_in, window,
- * repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep, layers, microbatches,
- * steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward, backward.
+ * key: kind, name, hosts, placement, file, start_unit, recv_bytes, bytes, start, compute, for,
+ * seed, fan_in, window, repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep, layers,
+ * microbatches, steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward,
+ * backward.
  */
 bool weft_load_set(struct weft_load_spec *spec, const char *key, const char *value, char *error,
 	size_t error_bytes);

@@ -5,9 +5,14 @@
  *   Nodes 4
  *   Connections 2
  *   Triggers 1
- *   0->1 id 1 start 0 size 2000000 recv_done_trigger 1      picoseconds, bytes
+ *   0->1 id 1 start 0 size 2000000 recv_done_trigger 1      start: see below; bytes
  *   1->2 id 2 trigger 1 size 2000000
  *   trigger id 1 oneshot                                    or multishot, barrier count N
+ *
+ * uet-htsim takes "start" for microseconds, csg-htsim and the scripts that write such files for
+ * picoseconds.  Files look the same, so the load's start_unit says which; where it does not, a
+ * start that could be either is refused, since one reading makes an incast of what the other
+ * spreads over milliseconds.
  *
  * A size of 0 is a flow without an end; here it is the longest there is.  "msg", with a number or
  * without one, is one more message of the connection with that id: here all between two hosts
@@ -23,6 +28,9 @@
 #include <string.h>
 
 enum { NOTICE_BYTES = 64 };
+#define START_PS_MAX (UINT64_C(1) << 60)
+#define SIZE_MAX_BYTES (UINT64_C(1) << 50)
+#define START_PS_SURE UINT64_C(1000000) /* as microseconds that is a second: nobody simulates it */
 
 struct connection {
 	uint64_t start_ps, bytes;
@@ -70,13 +78,35 @@ static bool read_pair(struct matrix *m, struct connection *c)
 	return true;
 }
 
-/* Older files have "0.000000"; there is nothing shorter than a picosecond. */
-static void drop_fraction(char *word)
+/* Digits behind the point, as millionths: there is nothing shorter than a picosecond. */
+static bool read_fraction(const char *digits, uint64_t *millionths)
 {
+	*millionths = 0;
+	if (!*digits || digits[strspn(digits, "0123456789")])
+		return false;
+	for (uint64_t scale = 100000; *digits && scale; digits++, scale /= 10)
+		*millionths += scale * (uint64_t)(*digits - '0');
+	return true;
+}
+
+/* Older files have "0.000000"; a fraction of a picosecond is left out. */
+static bool read_start(struct matrix *m, char *word, uint64_t *ps)
+{
+	enum weft_load_start_unit unit = m->b->spec->start_unit;
+	uint64_t scale = unit == WEFT_START_US ? 1000000 : 1, value, millionths = 0;
 	char *dot = strchr(word, '.');
 
-	if (dot && dot != word && !dot[1 + strspn(dot + 1, "0123456789")])
+	if (dot && dot != word && read_fraction(dot + 1, &millionths))
 		*dot = 0;
+	if (!reader_number(m->r, "start", word, START_PS_MAX / scale, &value))
+		return false;
+	if (unit == WEFT_START_UNSAID && (value || millionths) && value < START_PS_SURE)
+		return reader_fail(m->r,
+			"start: %u is microseconds to uet-htsim and picoseconds to csg-htsim: say"
+			" start_unit=us or start_unit=ps",
+			(unsigned)value);
+	*ps = value * scale + (unit == WEFT_START_US ? millionths : 0);
+	return true;
 }
 
 static bool read_connection(struct matrix *m)
@@ -101,17 +131,21 @@ static bool read_connection(struct matrix *m)
 		}
 		if (i + 1 == r->n)
 			return reader_fail(r, "%.40s: no number", key);
-		if (!strcmp(key, "start"))
-			drop_fraction(r->words[i + 1]);
+		if (!strcmp(key, "start")) {
+			if (!read_start(m, r->words[i + 1], &c.start_ps))
+				return false;
+			continue;
+		}
 		if (!reader_number(r, key, r->words[i + 1], UINT64_C(1) << 62, &value))
 			return false;
 		for (unsigned k = 0; k < 3; k++) {
-			if (!strcmp(key, triggers[k]))
-				c.trigger[k] = (uint32_t)WEFT_MIN(value, (uint64_t)NONE - 1);
+			if (strcmp(key, triggers[k]))
+				continue;
+			if (value >= NONE)
+				return reader_fail(r, "no trigger %llu", (unsigned long long)value);
+			c.trigger[k] = (uint32_t)value;
 		}
-		if (!strcmp(key, "start"))
-			c.start_ps = value;
-		else if (!strcmp(key, "size"))
+		if (!strcmp(key, "size"))
 			c.bytes = value;
 		else if (strcmp(key, "id") && strcmp(key, "prio") && strcmp(key, "msg") &&
 			 !strstr(key, "trigger"))
@@ -120,8 +154,9 @@ static bool read_connection(struct matrix *m)
 				" recv_done_trigger or prio",
 				key);
 	}
-	if (c.bytes > UINT32_MAX)
-		return reader_fail(r, "size: wanted is 1 to 4294967295, or 0: no end");
+	if (c.bytes > SIZE_MAX_BYTES)
+		return reader_fail(r, "size: wanted is 1 to %llu, or 0: no end",
+			(unsigned long long)SIZE_MAX_BYTES);
 	if (!c.bytes)
 		c.bytes = UINT32_MAX;
 	if (!array_grow(&m->list, m->n, &m->n_max, sizeof(c)))
@@ -293,19 +328,19 @@ static void fire(struct matrix *m, struct trigger *t, const struct use *uses, ui
 			if (!k != (pass == 2))
 				continue;
 			if (pass == 1 && is_adding) {
-				build_after(b, at == t->hub ? flow : notices, 0);
+				build_after(b, at == t->hub ? flow : notices, WEFT_SIM_WHOLE);
 				notices += at != t->hub;
 			} else if (pass == 0 && at != t->hub) {
 				(*next)++;
 				if (is_adding) {
 					build_send(b, at, t->hub, NOTICE_BYTES);
-					build_after(b, flow, 0);
+					build_after(b, flow, WEFT_SIM_WHOLE);
 				}
 			} else if (pass == 2) {
 				c->after = at == t->hub ? t->flow : (*next)++;
 				if (at != t->hub && is_adding) {
 					build_send(b, t->hub, at, NOTICE_BYTES);
-					build_after(b, t->flow, 0);
+					build_after(b, t->flow, WEFT_SIM_WHOLE);
 				}
 			}
 		}
@@ -352,7 +387,7 @@ static bool link_all(struct matrix *m)
 		build_send(m->b, c->src, c->dst, c->bytes);
 		build_last(m->b)->start_ps += c->start_ps;
 		if (c->after != NONE)
-			build_after(m->b, c->after, 0);
+			build_after(m->b, c->after, WEFT_SIM_WHOLE);
 	}
 	fire_all(m, uses, n, first, true);
 	free(uses);

@@ -13,6 +13,9 @@
  * exchange  everybody to everybody, each beginning with the rank after itself, so that nobody is
  *           overrun if all keep time; window: how many are under way at once per rank.
  *
+ * What a rank sends in a step and is longer than a message goes in parts, and the next step's part
+ * follows the same part of this one, as chunks do in NCCL.
+ *
  * Volumes, per rank: ring and doubling 2 (n - 1) / n of the buffer, tree up to twice it at either
  * end of three edges, exchange (n - 1) / n.
  */
@@ -41,10 +44,9 @@ void collective_ring(struct build *b, const struct group *g, uint64_t bytes, enu
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		build_send(b, host_of(b, g, i), host_of(b, g, (i + 1) % n), share(bytes, n));
-		build_last(b)->repeats = steps;
-		build_last(b)->delay_ps = b->spec->compute_ps;
+		build_repeat(b, steps, b->spec->compute_ps);
 		build_tail(b, rank_of(g, i));
-		build_after(b, first + (i + n - 1) % n, 1);
+		build_in_step(b, first + (i + n - 1) % n, 1);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
@@ -64,22 +66,21 @@ void collective_tree(struct build *b, const struct group *g, uint64_t bytes, uin
 		return;
 	for (uint32_t i = 1; i < n; i++) {
 		build_send(b, host_of(b, g, i), host_of(b, g, (i - 1) / 2), share(bytes, pieces));
-		build_last(b)->repeats = pieces;
-		build_last(b)->delay_ps = b->spec->compute_ps;
+		build_repeat(b, pieces, b->spec->compute_ps);
 		build_tail(b, rank_of(g, i));
 		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++)
-			build_after(b, first + child - 1, 0);
+			build_in_step(b, first + child - 1, 0);
 	}
 	for (uint32_t i = 1; i < n; i++) {
 		uint32_t parent = (i - 1) / 2;
 
 		build_send(b, host_of(b, g, parent), host_of(b, g, i), share(bytes, pieces));
-		build_last(b)->repeats = pieces;
+		build_repeat(b, pieces, 0);
 		build_tail(b, rank_of(g, parent));
 		if (parent)
-			build_after(b, down + parent - 1, 0);
+			build_in_step(b, down + parent - 1, 0);
 		for (uint32_t child = 1; !parent && child <= 2 && child < n; child++)
-			build_after(b, first + child - 1, 0);
+			build_in_step(b, first + child - 1, 0);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
@@ -98,10 +99,10 @@ void collective_broadcast(struct build *b, const struct group *g, uint64_t bytes
 
 	for (uint32_t i = 1; i < n; i++) {
 		build_send(b, host_of(b, g, i - 1), host_of(b, g, i), share(bytes, pieces));
-		build_last(b)->repeats = pieces;
+		build_repeat(b, pieces, 0);
 		build_tail(b, rank_of(g, i - 1));
 		if (i > 1)
-			build_after(b, first + i - 2, 0);
+			build_in_step(b, first + i - 2, 0);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
@@ -122,14 +123,14 @@ static void swap(struct build *b, const struct group *g, uint32_t bit, uint64_t 
 
 	for (uint32_t i = 0; i < g->n; i++) {
 		build_send(b, host_of(b, g, i), host_of(b, g, i ^ bit), bytes);
-		build_last(b)->delay_ps = b->spec->compute_ps;
+		build_repeat(b, 1, b->spec->compute_ps);
 		build_tail(b, rank_of(g, i));
 	}
 	for (uint32_t i = 0; i < g->n; i++) {
 		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
 
-		build_after(b, first + i, 0);
-		build_after(b, first + (i ^ bit), 0);
+		build_after(b, first + i, WEFT_SIM_WHOLE);
+		build_after(b, first + (i ^ bit), WEFT_SIM_WHOLE);
 		b->tails[rank_of(g, i)] = flow;
 	}
 }
@@ -137,9 +138,9 @@ static void swap(struct build *b, const struct group *g, uint32_t bit, uint64_t 
 void collective_doubling(struct build *b, const struct group *g, uint64_t bytes)
 {
 	for (uint32_t bit = g->n / 2; bit; bit /= 2)
-		swap(b, g, bit, share(bytes * bit, g->n));
+		swap(b, g, bit, share(bytes, g->n / bit));
 	for (uint32_t bit = 1; bit < g->n; bit *= 2)
-		swap(b, g, bit, share(bytes * bit, g->n));
+		swap(b, g, bit, share(bytes, g->n / bit));
 }
 
 void collective_exchange(struct build *b, const struct group *g, uint64_t bytes, uint32_t window)
@@ -154,7 +155,7 @@ void collective_exchange(struct build *b, const struct group *g, uint64_t bytes,
 				b, host_of(b, g, i), host_of(b, g, (i + k) % n), share(bytes, n));
 
 			if (window && k > window)
-				build_after(b, flow - window, 0);
+				build_after(b, flow - window, WEFT_SIM_WHOLE);
 			else
 				build_tail(b, rank_of(g, i));
 		}
@@ -163,8 +164,8 @@ void collective_exchange(struct build *b, const struct group *g, uint64_t bytes,
 		uint32_t flow = build_compute(b, host_of(b, g, i), 0);
 
 		for (uint32_t k = 1; k < n; k++) {
-			build_after(b, first + i * (n - 1) + k - 1, 0);
-			build_after(b, first + (i + n - k) % n * (n - 1) + k - 1, 0);
+			build_after(b, first + i * (n - 1) + k - 1, WEFT_SIM_WHOLE);
+			build_after(b, first + (i + n - k) % n * (n - 1) + k - 1, WEFT_SIM_WHOLE);
 		}
 		b->tails[rank_of(g, i)] = flow;
 	}

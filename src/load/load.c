@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MESSAGE_BYTES_MAX UINT32_MAX /* an engine's work has 32 bits for its length */
+
 bool build_fail(struct build *b, const char *format, ...)
 {
 	va_list args;
@@ -51,12 +53,42 @@ static uint32_t add(struct build *b, struct weft_sim_flow flow)
 
 uint32_t build_send(struct build *b, uint32_t src, uint32_t dst, uint64_t bytes)
 {
-	bytes = WEFT_MAX(bytes, UINT64_C(1));
-	bytes = WEFT_MIN(bytes, (uint64_t)UINT32_MAX);
+	uint64_t parts;
+
+	bytes = WEFT_MAX(bytes, UINT64_C(1)); /* a message of nothing is sent, too */
+	parts = WEFT_DIV_UP(bytes, (uint64_t)MESSAGE_BYTES_MAX);
+	b->parts = 1;
 	if (src == dst) /* two ranks on one host: nothing crosses the fabric */
 		return add(b, (struct weft_sim_flow){ .src = src, .dst = src });
-	return add(
-		b, (struct weft_sim_flow){ .src = src, .dst = dst, .len_bytes = (uint32_t)bytes });
+	if (parts > UINT32_MAX)
+		b->is_too_long = true;
+	else
+		b->parts = (uint32_t)parts;
+	return add(b, (struct weft_sim_flow){ .src = src,
+			      .dst = dst,
+			      .len_bytes = (uint32_t)WEFT_DIV_UP(bytes, parts),
+			      .repeats = b->parts > 1 ? b->parts : 0 });
+}
+
+void build_repeat(struct build *b, uint32_t times, uint64_t delay_ps)
+{
+	uint64_t repeats = (uint64_t)b->parts * times;
+
+	if (repeats > UINT32_MAX)
+		b->is_too_long = true;
+	else
+		build_last(b)->repeats = (uint32_t)repeats;
+	build_last(b)->delay_ps = WEFT_DIV_UP(delay_ps, (uint64_t)b->parts);
+}
+
+void build_in_step(struct build *b, uint32_t flow, uint32_t times)
+{
+	uint64_t lag = (uint64_t)b->parts * times;
+
+	if (lag >= WEFT_SIM_WHOLE)
+		b->is_too_long = true;
+	else
+		build_after(b, flow, (uint32_t)lag);
 }
 
 uint32_t build_compute(struct build *b, uint32_t host, uint64_t ps)
@@ -140,6 +172,9 @@ static bool end(struct build *b, uint32_t first, const char *name, bool is_good)
 
 	free(b->hosts);
 	free(b->tails);
+	if (is_good && b->is_too_long)
+		is_good = build_fail(b, "%s: more than %u messages from one host to another", name,
+			(unsigned)UINT32_MAX);
 	if (is_good && load->broken)
 		is_good = build_fail(
 			b, "out of memory, or more than %u flows", (unsigned)WEFT_LOAD_FLOWS_MAX);
@@ -156,6 +191,15 @@ static bool end(struct build *b, uint32_t first, const char *name, bool is_good)
 	return true;
 }
 
+/* What a format does not have must not be taken as if it had. */
+static bool fits_format(struct build *b, bool is_goal, bool is_cm)
+{
+	if (b->spec->start_unit != WEFT_START_UNSAID && !is_cm)
+		return build_fail(b, "start_unit belongs to .cm files");
+	return b->spec->recv_bytes == WEFT_RECV_EQUAL || is_goal ||
+	       build_fail(b, "recv_bytes belongs to .goal files");
+}
+
 bool weft_load_add_text(struct weft_load *load, const struct weft_topo *topo,
 	const struct weft_load_spec *spec, const char *name, const char *text, size_t text_bytes,
 	char *error, size_t error_bytes)
@@ -168,12 +212,12 @@ bool weft_load_add_text(struct weft_load *load, const struct weft_topo *topo,
 	if (is_good) {
 		is_good = reader_open(&reader, name, text, text_bytes, error, error_bytes);
 		if (is_good) {
-			if (ends_in(name, ".goal"))
-				is_good = goal_add(&b, &reader);
-			else if (ends_in(name, ".cm"))
-				is_good = cm_add(&b, &reader);
-			else
-				is_good = simai_add(&b, &reader);
+			bool is_goal = ends_in(name, ".goal"), is_cm = ends_in(name, ".cm");
+
+			is_good = fits_format(&b, is_goal, is_cm) &&
+				  (is_goal        ? goal_add(&b, &reader)
+					  : is_cm ? cm_add(&b, &reader)
+						  : simai_add(&b, &reader));
 			reader_close(&reader);
 		}
 	}
@@ -203,7 +247,8 @@ bool weft_load_add(struct weft_load *load, const struct weft_topo *topo,
 
 	if (spec->kind == WEFT_LOAD_FILE)
 		return add_file(load, topo, spec, error, error_bytes);
-	bool is_good = begin(&b, load, topo, spec, error, error_bytes);
+	bool is_good =
+		begin(&b, load, topo, spec, error, error_bytes) && fits_format(&b, false, false);
 
 	if (is_good) {
 		if (spec->kind == WEFT_LOAD_POISSON)

@@ -60,11 +60,26 @@ struct build {
 	uint32_t *tails; /* [rank]: the flow that the next one waits for; NONE */
 	uint32_t step;
 	struct weft_rng rng;
+	uint32_t parts;   /* of the send just added */
+	bool is_too_long; /* more messages than a flow can have */
 	char *error;
 	size_t error_bytes;
 };
-uint32_t build_send(
-	struct build *b, uint32_t src, uint32_t dst, uint64_t bytes); /* hosts; its number */
+/*
+ * From host to host; its number.  More bytes than a message can have are several of the same size,
+ * in parts: repetitions of one flow.  What waits for all of it waits for WEFT_SIM_WHOLE.
+ */
+uint32_t build_send(struct build *b, uint32_t src, uint32_t dst, uint64_t bytes);
+/*
+ * The send just added comes so many times, and computes for delay_ps each time: a part for its
+ * share of it.
+ */
+void build_repeat(struct build *b, uint32_t times, uint64_t delay_ps);
+/*
+ * The send just added follows another one of as many bytes: each part of a repetition begins after
+ * the same part of the other's, `times` repetitions before.
+ */
+void build_in_step(struct build *b, uint32_t flow, uint32_t times);
 uint32_t build_compute(struct build *b, uint32_t host, uint64_t ps);
 void build_after(struct build *b, uint32_t flow, uint32_t lag); /* for the one just added */
 void build_tail(struct build *b, uint32_t rank); /* the same: after the rank's tail */
@@ -103,11 +118,13 @@ bool simai_add(struct build *b, struct reader *reader);
 
 /* ---- goal.c to goal_link.c ---- */
 
+#define GOAL_ANY UINT32_MAX
 enum goal_kind { GOAL_CALC, GOAL_SEND, GOAL_RECV };
 struct goal_op {
 	uint64_t amount; /* bytes, or ns */
-	uint32_t rank, peer, tag, line;
-	uint32_t flow;  /* what its requirers wait for */
+	uint64_t tag;
+	uint32_t rank, peer, line; /* peer: of a receive, maybe GOAL_ANY */
+	uint32_t flow;             /* what its requirers wait for */
 	uint32_t begun; /* what those wait for that only want it to have begun; NONE: nobody does */
 	uint8_t kind;
 	bool is_watched; /* somebody waits for its beginning */

@@ -89,8 +89,6 @@ bool poisson_add(struct build *b)
 
 	if (!spec->load_permille || !spec->for_ps)
 		return build_fail(b, "poisson wants load (0.6) and for (1ms)");
-	if (spec->bytes > UINT32_MAX)
-		return build_fail(b, "bytes: allowed is 1 to 4294967295 in one message");
 	if (flows * 2 > WEFT_LOAD_FLOWS_MAX)
 		return build_fail(
 			b, "%.0f flows, allowed are %u", flows, (unsigned)WEFT_LOAD_FLOWS_MAX / 2);

@@ -20,6 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Thirteen days; the updates of all layers come to one time in ps, which has to fit, too. */
+#define NS_MAX (UINT64_C(1) << 50)
+#define UPDATE_NS_MAX (UINT64_C(1) << 53)
+
 enum { PARTS = 3 }; /* forward, gradient of inputs, of weights */
 enum pattern { NOTHING, ALLREDUCE, ALLGATHER, REDUCESCATTER, ALLTOALL, BROADCAST };
 enum members { TENSOR, DATA, EXPERT, DATA_EXPERT };
@@ -66,11 +70,11 @@ static bool read_header(struct simai *s)
 				continue;
 			if (!reader_number(r, keys[k].name, r->words[i + 1], 1u << 24, &value))
 				return false;
+			if (!value)
+				return reader_fail(r, "%s 0, wanted is 1 or more", keys[k].name);
 			*keys[k].to = (uint32_t)value;
 		}
 	}
-	if (!s->tp || !s->ep || !s->pp || !s->gpus)
-		return reader_fail(r, "a group of 0");
 	if (s->gpus > s->b->n)
 		return reader_fail(r, "%u GPUs, and %u hosts to put them on", (unsigned)s->gpus,
 			(unsigned)s->b->n);
@@ -125,13 +129,13 @@ static bool read_layer(struct simai *s, struct layer *layer)
 	for (unsigned part = 0; part < PARTS; part++) {
 		char **words = &r->words[2 + 3 * part];
 
-		if (!reader_number(r, "time", words[0], UINT64_C(1) << 50, &layer->ns[part]) ||
+		if (!reader_number(r, "time", words[0], NS_MAX, &layer->ns[part]) ||
 			!read_collective(s, words[1], part, layer) ||
 			!reader_number(
 				r, "bytes", words[2], UINT64_C(1) << 50, &layer->bytes[part]))
 			return false;
 	}
-	return reader_number(r, "update", r->words[11], UINT64_C(1) << 50, &layer->update_ns);
+	return reader_number(r, "update", r->words[11], NS_MAX, &layer->update_ns);
 }
 
 static bool read_layers(struct simai *s)
@@ -268,6 +272,19 @@ static void one_measurement(struct simai *s, const struct layer *layer)
 	compute(s, layer->update_ns);
 }
 
+static bool judge_updates(struct simai *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		sum += s->layers[i].update_ns;
+		if (sum > UPDATE_NS_MAX)
+			return reader_fail(s->r, "the updates of all layers take more than %llu ns",
+				(unsigned long long)UPDATE_NS_MAX);
+	}
+	return true;
+}
+
 static uint64_t flows_of(const struct simai *s)
 {
 	uint64_t sum = 0;
@@ -289,8 +306,8 @@ bool simai_add(struct build *b, struct reader *reader)
 	struct simai s = { .b = b, .r = reader };
 
 	reader->error[0] = 0;
-	bool is_good =
-		read_header(&s) && read_layers(&s) && build_fits(b, flows_of(&s) * b->spec->steps);
+	bool is_good = read_header(&s) && read_layers(&s) && judge_updates(&s) &&
+		       build_fits(b, flows_of(&s) * b->spec->steps);
 
 	if (is_good) {
 		s.late = malloc(b->n * sizeof(*s.late));

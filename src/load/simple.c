@@ -12,17 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_long(struct build *b)
-{
-	if (b->spec->bytes <= UINT32_MAX)
-		return true;
-	return build_fail(b, "bytes: %llu, allowed is 1 to 4294967295 in one message",
-		(unsigned long long)b->spec->bytes);
-}
-
 static void repeat(struct build *b)
 {
-	build_last(b)->repeats = b->spec->repeats;
+	build_repeat(b, b->spec->repeats, 0);
 }
 
 static uint32_t *shuffled(struct build *b)
@@ -122,21 +114,25 @@ static bool pairs(struct build *b)
 /* Each waits for the arrival of the one before, and computes. */
 static bool chain(struct build *b)
 {
+	if (b->spec->bytes > UINT32_MAX)
+		return build_fail(b,
+			"bytes: %llu, allowed is 1 to 4294967295: a chain hands on"
+			" messages as a whole",
+			(unsigned long long)b->spec->bytes);
 	for (uint32_t i = 0; i + 1 < b->n; i++) {
 		uint32_t flow = build_send(b, b->hosts[i], b->hosts[i + 1], b->spec->bytes);
 
-		build_last(b)->repeats = b->spec->repeats;
-		build_last(b)->delay_ps = i ? b->spec->compute_ps : 0;
+		build_repeat(b, b->spec->repeats, i ? b->spec->compute_ps : 0);
 		build_last(b)->told = i + 2 == b->n;
 		if (i)
-			build_after(b, flow - 1, 0);
+			build_in_step(b, flow - 1, 0);
 	}
 	return true;
 }
 
 bool simple_add(struct build *b)
 {
-	if (!is_long(b) || !build_fits(b, b->n))
+	if (!build_fits(b, b->n))
 		return false;
 	switch (b->spec->kind) {
 	case WEFT_LOAD_PERMUTATION:

@@ -6,6 +6,8 @@
  */
 #include "local.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,8 @@ static const char *const kinds[WEFT_LOAD_KINDS] = {
 static const char *const placements[] = { "packed", "spread", "random" };
 static const char *const sizes[] = { "fixed", "websearch", "hadoop" };
 static const char *const booleans[] = { "false", "true" };
+static const char *const start_units[] = { "unsaid", "ps", "us" };
+static const char *const recv_bytes[] = { "equal", "any" };
 
 enum value_type { NUMBER, BYTES, TIME, SHARE, WORD, TEXT };
 struct key {
@@ -53,6 +57,8 @@ static const struct key keys[] = {
 	{ "placement", WORD, AT(placement), WORDS(placements) },
 	{ "sizes", WORD, AT(sizes), WORDS(sizes) },
 	{ "victim", WORD, AT(victim), WORDS(booleans) },
+	{ "start_unit", WORD, AT(start_unit), WORDS(start_units) },
+	{ "recv_bytes", WORD, AT(recv_bytes), WORDS(recv_bytes) },
 	{ "bytes", BYTES, AT(bytes), 1, BYTES_MAX, NULL },
 	{ "start", TIME, AT(start_ps), 0, TIME_MAX, NULL },
 	{ "compute", TIME, AT(compute_ps), 0, TIME_MAX, NULL },
@@ -130,9 +136,20 @@ static bool read_quantity(const char *text, const struct suffix *suffixes, uint6
 		if (strcmp(end, s->text) || scaled > 9e18)
 			continue;
 		*value = (uint64_t)(scaled + 0.5);
-		return true;
+		/* 0.3KB is a whole number of bytes, 1.5B is none. */
+		return fabs(scaled - (double)*value) <= scaled * 1e-12;
 	}
 	return false;
+}
+
+/* Whole, and not by way of a double: a seed has 64 bits. */
+static bool read_whole(const char *text, uint64_t *value)
+{
+	if (!*text || text[strspn(text, "0123456789")])
+		return false;
+	errno = 0;
+	*value = strtoull(text, NULL, 10);
+	return !errno;
 }
 
 static bool read_value(const struct key *key, const char *text, uint64_t *value)
@@ -140,10 +157,9 @@ static bool read_value(const struct key *key, const char *text, uint64_t *value)
 	static const struct suffix times[] = { { "ps", 1 }, { "ns", 1e3 }, { "us", 1e6 },
 		{ "ms", 1e9 }, { "s", 1e12 }, { NULL, 0 } };
 	static const struct suffix bytes[] = { { "", 1 }, { "B", 1 }, { "KB", 1e3 }, { "MB", 1e6 },
-		{ "GB", 1e9 }, { "KiB", 1024 }, { "MiB", 1048576 }, { "GiB", 1073741824 },
-		{ NULL, 0 } };
+		{ "GB", 1e9 }, { "TB", 1e12 }, { "KiB", 1024 }, { "MiB", 1048576 },
+		{ "GiB", 1073741824 }, { "TiB", 0x1p40 }, { NULL, 0 } };
 	static const struct suffix share[] = { { "", 1000 }, { "%", 10 }, { NULL, 0 } };
-	static const struct suffix none[] = { { "", 1 }, { NULL, 0 } };
 
 	switch (key->type) {
 	case WORD:
@@ -159,7 +175,7 @@ static bool read_value(const struct key *key, const char *text, uint64_t *value)
 	case SHARE:
 		return read_quantity(text, share, value);
 	default:
-		return !strchr(text, '.') && read_quantity(text, none, value);
+		return read_whole(text, value);
 	}
 }
 

@@ -157,8 +157,6 @@ static bool judge(struct train *t, uint64_t ranks)
 	if ((uint64_t)t->cp * t->dp % t->ep)
 		return build_fail(b, "ep: %u does not divide cp x dp = %u", (unsigned)t->ep,
 			(unsigned)(t->cp * t->dp));
-	if (spec->pp_bytes > UINT32_MAX)
-		return build_fail(b, "pp_bytes: allowed is up to 4294967295 in one message");
 	return build_fits(b, flows * spec->steps);
 }
 

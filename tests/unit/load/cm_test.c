@@ -3,7 +3,7 @@
 
 TEST(cm_add__reads_connections_and_starts)
 {
-	struct few f = few_make("permutation,hosts=8-15");
+	struct few f = few_make("permutation,hosts=8-15,start_unit=ps");
 
 	REQUIRE(few_read(&f, "x.cm",
 		"Nodes 4\nConnections 2\n0->3 id 1 start 5000 size 2000000\n"
@@ -19,7 +19,7 @@ TEST(cm_add__reads_connections_and_starts)
 /* csg-htsim's examples, and uet-htsim's of messages. */
 TEST(cm_add__reads_older_files)
 {
-	struct few f = few_make(NULL);
+	struct few f = few_make("permutation,start_unit=ps");
 
 	REQUIRE(few_read(&f, "x.cm",
 		"Nodes 4\nConnections 4\n0->3 start 0.000000 size 0\n1->3 start 7.5 size 9\n"
@@ -71,14 +71,50 @@ TEST(cm_add__tells_other_hosts_by_messages)
 	few_close(&f);
 }
 
+/* The same file is two experiments: uet-htsim's 11 is 11 us, csg-htsim's is nothing at all. */
+TEST(cm_add__guesses_no_unit_of_starts)
+{
+	static const char text[] = "Nodes 4\n0->1 start 0 size 4\n1->2 start 11 size 4\n"
+				   "2->3 start 0.5 size 4\n";
+	struct few f = few_make("permutation,start_unit=us");
+
+	REQUIRE(few_read(&f, "x.cm", text));
+	CHECK_EQ(f.load.flows[0].start_ps, 0);
+	CHECK_EQ(f.load.flows[1].start_ps, 11000000);
+	CHECK_EQ(f.load.flows[2].start_ps, 500000);
+	few_close(&f);
+	f = few_make("permutation,start_unit=ps");
+	REQUIRE(few_read(&f, "x.cm", text));
+	CHECK_EQ(f.load.flows[1].start_ps, 11);
+	CHECK_EQ(f.load.flows[2].start_ps, 0);
+	few_close(&f);
+	few_refuse("x.cm", text,
+		"x.cm:3: start: 11 is microseconds to uet-htsim and picoseconds to csg-htsim: say "
+		"start_unit=us or start_unit=ps");
+	/* Nobody simulates a second: these are picoseconds. */
+	f = few_make(NULL);
+	REQUIRE(few_read(
+		&f, "x.cm", "Nodes 4\n0->1 start 0 size 4\n1->2 start 21285000000 size 4\n"));
+	CHECK_EQ(f.load.flows[1].start_ps, UINT64_C(21285000000));
+	few_close(&f);
+	f = few_make("permutation,start_unit=us");
+	CHECK(!few_read(&f, "x.cm", "Nodes 4\n1->2 start 21285000000000 size 4\n"));
+	CHECK_STR(f.error, "x.cm:2: start: 21285000000000, allowed is 0 to 1152921504606");
+	few_close(&f);
+	f = few_make("permutation,start_unit=us");
+	CHECK(!few_add(&f));
+	CHECK_STR(f.error, "start_unit belongs to .cm files");
+	few_close(&f);
+}
+
 TEST(cm_add__says_file_and_line)
 {
 	few_refuse("x.cm", "Nodes 17\n", "x.cm:1: 17 nodes, and 16 hosts to put them on");
 	few_refuse("x.cm", "0->1 size 4\n", "x.cm:1: a connection before Nodes");
 	few_refuse("x.cm", "Nodes 4\n0->0 size 4\n", "x.cm:2: from node 0 to itself");
 	few_refuse("x.cm", "Nodes 4\n0->4 size 4\n", "x.cm:2: destination: 4, allowed is 0 to 3");
-	few_refuse(
-		"x.cm", "Nodes 4\n0->1\n", "x.cm:2: size: wanted is 1 to 4294967295, or 0: no end");
+	few_refuse("x.cm", "Nodes 4\n0->1\n",
+		"x.cm:2: size: wanted is 1 to 1125899906842624, or 0: no end");
 	few_refuse("x.cm", "Nodes 4\n0->1 size 4 start 0.x\n",
 		"x.cm:2: start: \"0.x\", wanted is a whole number");
 	few_refuse("x.cm", "Nodes 4\nConnections 2\n0->1 size 4\n",

@@ -26,6 +26,42 @@ TEST(simai_add__goes_forward_and_back)
 	few_close(&f);
 }
 
+/* More than a message can have: nothing is cut off, in whatever collective. */
+TEST(simai_add__has_collectives_of_any_size)
+{
+	static const struct {
+		const char *kind;
+		uint64_t bytes, sends; /* of the first rank of two */
+	} rows[] = {
+		{ "REDUCESCATTER", 8000000000, 4000000000 },
+		{ "REDUCESCATTER", 8589934590, 4294967295 },
+		{ "REDUCESCATTER", 8589934592, 4294967296 },
+		{ "REDUCESCATTER", 12935233536, 6467616768 },
+		{ "ALLREDUCE", 40000000000, 40000000000 },
+		{ "ALLTOALL", 40000000000, 20000000000 },
+		{ "BROADCAST", 1000000000000, 1000000000000 },
+	};
+
+	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
+		struct few f = few_make(NULL);
+		char text[512];
+		uint64_t sent;
+
+		(void)snprintf(text, sizeof(text),
+			HEAD "1\ngrads -1 1 NONE 0 1 NONE 0 1 %s_EP %llu 100\n", rows[i].kind,
+			(unsigned long long)rows[i].bytes);
+		REQUIRE(few_read(&f, "workload.txt", text));
+		sent = few_bytes(&f, 0, false);
+		/* Parts of one size: less than a byte more for each. */
+		CHECK(sent >= rows[i].sends && sent < rows[i].sends + 300 * 16);
+		/* A line carries 50 bytes in a nanosecond. */
+		CHECK(weft_load_ideal_ps(&f.load, f.topo) / 1000 > rows[i].sends / 50);
+		CHECK(weft_load_ideal_ps(&f.load, f.topo) / 1000 <
+			rows[i].sends / 50 * 11 / 10 + 100000);
+		few_close(&f);
+	}
+}
+
 TEST(simai_add__can_be_cut_and_repeated)
 {
 	struct few f = few_make("permutation,layers=2,steps=3");

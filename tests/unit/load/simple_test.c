@@ -50,9 +50,14 @@ TEST(simple_add__sends_pairs_and_rings)
 	CHECK(!few_add(&f));
 	CHECK_STR(f.error, "from 3 to 16: wanted are two different hosts below 16");
 	few_close(&f);
-	f = few_make("ring,bytes=5GB");
+	f = few_open("ring,bytes=5GB,repeats=3"); /* two messages each */
+	CHECK_EQ(few_bytes(&f, 0, false), 15000000000);
+	CHECK_EQ(f.load.flows[0].repeats, 6);
+	few_close(&f);
+	f = few_make("chain,bytes=5GB");
 	CHECK(!few_add(&f));
-	CHECK_STR(f.error, "bytes: 5000000000, allowed is 1 to 4294967295 in one message");
+	CHECK_STR(f.error, "bytes: 5000000000, allowed is 1 to 4294967295: a chain hands on"
+			   " messages as a whole");
 	few_close(&f);
 	f = few_open("ring,hosts=2-5");
 	CHECK_EQ(f.load.flows[3].dst, 2);
