@@ -29,7 +29,8 @@ static const struct argp_option options[] = {
 		0 },
 	{ "bytes", 'b', "BYTES", 0, "of a flow, or of a collective's buffer (default: 2MB)", 0 },
 	{ "fault", 'f', "FAULT", 0, "\"freeze p0.t1-3 at 20us for 1ms\"; may be repeated", 0 },
-	{ "until", 'u', "TIME", 0, "stop then at the latest (default: 100ms)", 0 },
+	{ "until", 'u', "TIME", 0,
+		"stop then at the latest (default: 100ms, or ten times the ideal)", 0 },
 	{ "threads", 't', "N", 0, "results do not depend on it (default: 1)", 0 },
 	{ "ranks", OPTION_RANKS, "N", 0,
 		"under mpirun or srun: so many and no others; 1: alone (default: all of them)", 0 },
@@ -153,6 +154,10 @@ static double cpu_s(struct rusage *usage)
 
 /* ---- the run ---- */
 
+/* Where --until is not said: what goes well is over by then, and what hangs does end. */
+#define UNTIL_PS UINT64_C(100000000000)
+#define UNTIL_IDEALS 10
+
 struct job {
 	struct weft_topo *topo;
 	struct weft_load load;
@@ -192,12 +197,16 @@ static bool add_jobs(struct job *job, const struct sim_args *a)
 	return true;
 }
 
-static bool make_load(struct job *job, const struct sim_args *a)
+static bool make_load(struct job *job, struct sim_args *a)
 {
 	struct sim_report *r = &job->report;
 
 	if (!add_jobs(job, a))
 		return false;
+	if (!a->dry_run)
+		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo);
+	if (!a->until_ps)
+		a->until_ps = WEFT_MAX(UNTIL_PS, UNTIL_IDEALS * r->ideal_ps);
 	r->n_flows = job->load.n;
 	r->sorted_ps = calloc(r->n_flows, sizeof(*r->sorted_ps));
 	if (!sim_jobs_are_plain(&job->load)) {
@@ -215,8 +224,6 @@ static bool make_load(struct job *job, const struct sim_args *a)
 			return false;
 	}
 	r->n_faults = job->faults.n;
-	if (!a->dry_run)
-		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo);
 	return true;
 }
 
@@ -362,16 +369,28 @@ static int work(struct job *job, struct sim_args *a)
 	return print(r, a->json);
 }
 
-/* With a page: the same as a scenario, which is looked at while it runs. */
-static int work_for_page(const struct sim_args *a)
+static void drop(struct job *job)
 {
-	char error[512];
-	char *text = sim_scenario_text(a, error, sizeof(error));
+	weft_sim_close(job->sim);
+	weft_topo_close(job->topo);
+	weft_load_close(&job->load);
+	free(job->jobs);
+	weft_play_faults_free(&job->faults);
+	free(job->report.sorted_ps);
+}
 
-	if (!text) {
-		fprintf(stderr, "weft sim: %s\n", error);
+/* With a page: the same as a scenario, which is looked at while it runs. */
+static int work_for_page(struct sim_args *a)
+{
+	struct job trial = { 0 }; /* says what is wrong, and when the run ends if nobody has */
+	bool is_good = open_fabric(&trial, a->fabric) && make_load(&trial, a);
+	char *text = is_good ? sim_scenario_text(a, trial.error, sizeof(trial.error)) : NULL;
+
+	if (!text)
+		fprintf(stderr, "weft sim: %s\n", trial.error);
+	drop(&trial);
+	if (!text)
 		return EXIT_FAILED;
-	}
 	int rc = play_text(text, a);
 
 	free(text);
@@ -411,7 +430,7 @@ int cmd_sim(int argc, char **argv)
 		"and our switch at every switch.  SCENARIO: as weft play.  --compare: the JSON "
 		"lines of two of its runs beside each other.",
 		children, NULL, NULL };
-	struct sim_args a = { .bytes = 2000000, .until_ps = UINT64_C(100000000000) };
+	struct sim_args a = { .bytes = 2000000, };
 	struct job job = { 0 };
 
 	if (argc > 1 && !strcmp(argv[1], "--compare"))
@@ -439,11 +458,6 @@ int cmd_sim(int argc, char **argv)
 	}
 	if (job.ranks.is_silent)
 		rc = EXIT_OK;
-	weft_sim_close(job.sim);
-	weft_topo_close(job.topo);
-	weft_load_close(&job.load);
-	free(job.jobs);
-	weft_play_faults_free(&job.faults);
-	free(job.report.sorted_ps);
+	drop(&job);
 	return rc;
 }
