@@ -57,11 +57,19 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
+static uint32_t read_count(
+	struct argp_state *state, const char *name, const char *text, uint32_t max)
+{
+	uint64_t value = 0;
+
+	if (!weft_unit_parse(WEFT_UNIT_COUNT, text, &value) || !value || value > max)
+		argp_error(state, "%s: \"%s\", wanted is 1 to %" PRIu32, name, text, max);
+	return (uint32_t)value;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct play_args *a = state->input;
-	unsigned first, last;
-	char end;
 
 	switch (key) {
 	case OPTION_ON:
@@ -70,25 +78,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->on = arg;
 		return 0;
 	case 's':
-		if (sscanf(arg, "%u%c", &first, &end) == 1)
-			last = first;
-		else if (sscanf(arg, "%u-%u%c", &first, &last, &end) != 2 || last < first)
+		if (!weft_play_seeds(arg, &a->seed_first, &a->seed_last))
 			argp_error(state, "seeds: \"%s\", wanted is 7 or 1-3", arg);
-		a->seed_first = first;
-		a->seed_last = last;
 		a->has_seeds = true;
 		return 0;
 	case 't':
-		a->threads = (uint32_t)strtoul(arg, NULL, 10);
-		if (!a->threads || a->threads > WEFT_SIM_THREADS_MAX)
-			argp_error(state, "threads: \"%s\", wanted is 1 to %u", arg,
-				WEFT_SIM_THREADS_MAX);
+		a->threads = read_count(state, "threads", arg, WEFT_SIM_THREADS_MAX);
 		return 0;
 	case OPTION_RANKS:
-		a->ranks = (uint32_t)strtoul(arg, NULL, 10);
-		if (!a->ranks || a->ranks > WEFT_SIM_RANKS_MAX)
-			argp_error(
-				state, "ranks: \"%s\", wanted is 1 to %u", arg, WEFT_SIM_RANKS_MAX);
+		a->ranks = read_count(state, "ranks", arg, WEFT_SIM_RANKS_MAX);
 		return 0;
 	case 'j':
 		a->json = arg;
@@ -133,7 +131,8 @@ struct session {
 	struct weft_play *play;
 	struct term term;
 	FILE *json;
-	uint32_t runs, failed;                   /* claims that failed, all runs together */
+	uint32_t runs;
+	struct play_tally tally;
 	struct weft_play_result *kept[KEPT_MAX]; /* for the page */
 	struct sim_ranks ranks;
 	char error[1024]; /* "": nothing is wrong */
@@ -245,15 +244,15 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 	if (!a->quiet) {
 		fprintf(s->term.out, "\n");
 		play_print_result(r, &s->term);
-		s->failed += play_print_claims(s->play, r, a->on, &s->term);
+		play_print_claims(s->play, r, a->on, &s->term, &s->tally);
 	} else {
 		for (uint32_t i = 0; i < head->n_claims; i++) {
 			struct weft_play_judgement j;
 
 			weft_play_judge(s->play, i, r, a->on, &j);
+			play_tally_add(&s->tally, &j);
 			if (j.verdict != WEFT_PLAY_FAILED)
 				continue;
-			s->failed++;
 			printf("%s:%" PRIu32 ": seed %" PRIu64 ": %s: measured %s\n", a->scenario,
 				j.line, seed, j.claim, *j.why ? j.why : j.measured);
 		}
@@ -284,11 +283,12 @@ static int run_all(struct session *s)
 	}
 	if (a->report && !write_page(s, error, sizeof(error)))
 		return fail(s, error);
-	if ((a->quiet || s->runs > 1) && s->json != stdout)
-		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: %s\n", a->scenario, n,
-			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s",
-			s->failed ? "FAILED" : "all passed");
-	return s->failed ? EXIT_FAILED : EXIT_OK;
+	if ((a->quiet || s->runs > 1) && s->json != stdout) {
+		printf("%s: %" PRIu32 " claim%s, %" PRIu32 " seed%s: ", a->scenario, n,
+			n == 1 ? "" : "s", s->runs, s->runs == 1 ? "" : "s");
+		play_print_tally(&s->tally);
+	}
+	return s->tally.failed ? EXIT_FAILED : EXIT_OK;
 }
 
 static int play_all(struct session *s)

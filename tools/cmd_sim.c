@@ -203,11 +203,14 @@ static bool make_load(struct job *job, struct sim_args *a)
 
 	if (!add_jobs(job, a))
 		return false;
-	if (!a->dry_run)
-		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo);
-	if (!a->until_ps)
-		a->until_ps = WEFT_MAX(UNTIL_PS, UNTIL_IDEALS * r->ideal_ps);
 	r->n_flows = job->load.n;
+	r->begin_ps = r->n_flows ? UINT64_MAX : 0;
+	for (uint32_t i = 0; i < r->n_flows; i++)
+		r->begin_ps = WEFT_MIN(r->begin_ps, job->load.flows[i].start_ps);
+	if (!a->dry_run)
+		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo) - r->begin_ps;
+	if (!a->until_ps)
+		a->until_ps = WEFT_MAX(UNTIL_PS, r->begin_ps + UNTIL_IDEALS * r->ideal_ps);
 	r->sorted_ps = calloc(r->n_flows, sizeof(*r->sorted_ps));
 	if (!sim_jobs_are_plain(&job->load)) {
 		job->jobs = calloc(job->load.n_jobs, sizeof(*job->jobs));
@@ -430,7 +433,9 @@ int cmd_sim(int argc, char **argv)
 		"and our switch at every switch.  SCENARIO: as weft play.  --compare: the JSON "
 		"lines of two of its runs beside each other.",
 		children, NULL, NULL };
-	struct sim_args a = { .bytes = 2000000, };
+	struct sim_args a = {
+		.bytes = 2000000,
+	};
 	struct job job = { 0 };
 
 	if (argc > 1 && !strcmp(argv[1], "--compare"))

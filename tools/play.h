@@ -9,9 +9,16 @@
 
 void play_print_head(const struct weft_play *play, const struct term *term);
 void play_print_result(const struct weft_play_result *result, const struct term *term);
-/* The claims of one run; how many failed. */
-uint32_t play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
-	const char *where, const struct term *term);
+/* What became of the claims, all runs together. */
+struct play_tally {
+	uint32_t passed, failed, skipped;
+};
+void play_tally_add(struct play_tally *tally, const struct weft_play_judgement *judgement);
+/* The claims of one run. */
+void play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
+	const char *where, const struct term *term, struct play_tally *tally);
+/* "all passed", or what is the case: nothing that was not judged has passed. */
+void play_print_tally(const struct play_tally *tally);
 
 /*
  * JSON lines of one run: {"kind":"run"}, "load" and "event" lines, one "sample" per row, "claim"

@@ -50,10 +50,12 @@ static void add_load(
 		add_time(t, weft_play_quantile(r, g ? g->name : NULL, ranks[i].num, ranks[i].den));
 	add_time(t, took_ps);
 	table_add(t, "%.2f", (double)ideal_ps / 1e6);
-	if (took_ps == WEFT_NEVER || !ideal_ps)
-		table_add(t, "-");
+	double over = weft_play_over_ideal(r, g);
+
+	if (over > 0)
+		table_add(t, "%.3f", over);
 	else
-		table_add(t, "%.3f", (double)took_ps / (double)ideal_ps);
+		table_add(t, "-");
 }
 
 static void print_times(const struct weft_play_result *r, const struct term *term)
@@ -184,19 +186,39 @@ void play_print_result(const struct weft_play_result *r, const struct term *term
 		r->run_s > 0 ? (double)r->totals.packet_hops / 1e6 / r->run_s : 0);
 }
 
-uint32_t play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
-	const char *where, const struct term *term)
+void play_tally_add(struct play_tally *t, const struct weft_play_judgement *j)
+{
+	t->failed += j->verdict == WEFT_PLAY_FAILED;
+	t->passed += j->verdict == WEFT_PLAY_PASSED;
+	t->skipped += j->verdict == WEFT_PLAY_SKIPPED;
+}
+
+void play_print_tally(const struct play_tally *t)
+{
+	if (t->failed)
+		printf("FAILED");
+	else if (t->passed)
+		printf(t->skipped ? "all that were judged passed" : "all passed");
+	else
+		printf(t->skipped ? "none was judged" : "nothing is claimed");
+	if (t->skipped)
+		printf(" (%" PRIu32 " skipped)", t->skipped);
+	printf("\n");
+}
+
+void play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
+	const char *where, const struct term *term, struct play_tally *tally)
 {
 	static const struct {
 		const char *word;
 		enum term_style style;
 	} verdicts[] = { { "FAILED", TERM_RED }, { "passed", TERM_GREEN },
 		{ "skipped", TERM_DIM } };
-	uint32_t n = weft_play_head(play)->n_claims, failed = 0;
+	uint32_t n = weft_play_head(play)->n_claims;
 	struct table t;
 
 	if (!n)
-		return 0;
+		return;
 	table_begin(&t, "lll");
 	table_add(&t, "claim");
 	table_add(&t, "measured");
@@ -205,12 +227,11 @@ uint32_t play_print_claims(const struct weft_play *play, const struct weft_play_
 		struct weft_play_judgement j;
 
 		weft_play_judge(play, i, result, where, &j);
-		failed += j.verdict == WEFT_PLAY_FAILED;
+		play_tally_add(tally, &j);
 		table_add(&t, "%s", j.claim);
 		table_add(&t, "%s", *j.why ? j.why : j.measured);
 		table_add(&t, "%s%s%s", term_on(term, verdicts[j.verdict].style),
 			verdicts[j.verdict].word, term_off(term));
 	}
 	table_print(&t, term);
-	return failed;
 }

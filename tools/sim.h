@@ -69,8 +69,8 @@ struct sim_report {
 	struct weft_sim_totals totals;
 	struct weft_counters counters;
 	struct weft_sim_memory memory;
-	uint64_t ideal_ps;
-	uint64_t *sorted_ps; /* of flows, ascending, WEFT_NEVER: not done; n of them */
+	uint64_t begin_ps, ideal_ps; /* of the first flow; from there to the last one's end */
+	uint64_t *sorted_ps;         /* of flows, ascending, WEFT_NEVER: not done; n of them */
 	uint32_t n;
 	const struct sim_job *jobs; /* NULL: the flows say it all */
 	uint32_t n_jobs;

@@ -67,7 +67,8 @@ static void print_jobs(const struct sim_report *r, const struct term *term)
 	for (uint32_t i = 0; i < r->n_jobs; i++)
 		end_ps = WEFT_MAX(end_ps, r->jobs[i].end_ps);
 	fprintf(term->out, "end        %.2f us; ideal %.2f us, %.3f x\n", (double)end_ps / 1e6,
-		(double)r->ideal_ps / 1e6, times_ideal(r, end_ps));
+		(double)(r->begin_ps + r->ideal_ps) / 1e6,
+		times_ideal(r, end_ps - WEFT_MIN(end_ps, r->begin_ps)));
 	fprintf(term->out, "message    P50 %.2f us, P99 %.2f us, slowest %.2f us\n",
 		(double)weft_hist_quantile(h, 1, 2) / 1e3,
 		(double)weft_hist_quantile(h, 99, 100) / 1e3,

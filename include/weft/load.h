@@ -92,8 +92,8 @@ void weft_load_spec_default(struct weft_load_spec *spec);
 
 /*
  * key: kind, name, hosts, placement, file, start_unit, recv_bytes, bytes, start, compute, for,
- * seed, fan_in, window, repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep, layers,
- * microbatches, steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward,
+ * seed, fan_in, window, repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep,
+ * layers, microbatches, steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward,
  * backward.
  */
 bool weft_load_set(struct weft_load_spec *spec, const char *key, const char *value, char *error,

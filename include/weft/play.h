@@ -49,6 +49,9 @@ int weft_play_open_text(struct weft_play **play, const char *text, size_t text_b
 void weft_play_close(struct weft_play *play); /* NULL is fine */
 const struct weft_play_head *weft_play_head(const struct weft_play *play);
 const struct weft_topo *weft_play_topo(const struct weft_play *play);
+/* "7", "1-3": at most WEFT_PLAY_SEEDS_MAX of them, of 32 bits.  False: not of that form. */
+#define WEFT_PLAY_SEEDS_MAX 10000u
+bool weft_play_seeds(const char *text, uint64_t *first, uint64_t *last);
 /* True: the file at path has the words of a scenario, and not those of a fabric. */
 bool weft_play_is_scenario(const char *path);
 
@@ -93,10 +96,12 @@ struct weft_play_options {
 struct weft_play_group {
 	char name[32];
 	uint32_t first, n, line;
+	uint64_t start_ps; /* of the first of its flows */
 	uint64_t ideal_ps; /* of this load alone, from its own start */
 	double line_bps;   /* payload that its receivers can take in per second, by arithmetic */
 	bool is_together;  /* its flows begin at once and wait for none: its ideal is each one's */
 	/* what came of it */
+	bool has_begun;           /* some message of it */
 	uint32_t n_flows, n_done; /* without computing, which is no flow to whoever counts */
 	uint64_t took_ps;         /* WEFT_NEVER: it is not over */
 	uint32_t n_steps;         /* 1: it has none */
@@ -136,7 +141,9 @@ struct weft_play_recovery {
 
 struct weft_play_result {
 	char name[64], title[128], file[256], fabric[WEFT_TOPO_NAME_BYTES], transport[24];
-	uint64_t seed, stop_ps, ideal_ps;
+	uint64_t seed, stop_ps;
+	uint64_t begin_ps, ideal_ps; /* when the first flow begins; when the last can be done */
+	uint32_t idle_fault_line;    /* of a fault that never came, the run being over; 0: none */
 	uint32_t hosts, planes, threads, paths;
 	uint64_t host_bps;
 	double line_bps; /* payload that all receivers can take in per second, by arithmetic */
@@ -179,12 +186,18 @@ void weft_play_result_free(struct weft_play_result *result); /* NULL is fine */
 /*
  * ---- for other worlds than sim: what is to happen, and a result to be filled in ----
  */
+struct weft_play_first {
+	uint64_t at_ps; /* when something of it happens first; WEFT_NEVER: nothing */
+	uint32_t line;
+};
 struct weft_play_script {
 	const struct weft_sim_config *config; /* transport, paths, switches; the scenario's */
 	struct weft_sim_flow *flows;          /* docs of weft_sim_open() hold */
 	struct weft_sim_edge *edges;
 	uint32_t n_flows, n_edges;
 	struct weft_play_faults faults; /* in no order of time */
+	struct weft_play_first *firsts; /* one per fault of the file */
+	uint32_t n_firsts;
 	struct weft_play_group *groups;
 	uint32_t n_groups;
 };
@@ -207,6 +220,9 @@ void weft_play_conclude(struct weft_play_result *result, const struct weft_play_
  */
 uint64_t weft_play_quantile(
 	const struct weft_play_result *result, const char *group, uint64_t num, uint64_t den);
+/* Its time over its ideal, both from where its flows begin; NULL: all loads.  0: not over. */
+double weft_play_over_ideal(
+	const struct weft_play_result *result, const struct weft_play_group *group);
 /* The same of the steps of a load. */
 uint64_t weft_play_step_quantile(const struct weft_play_group *group, uint64_t num, uint64_t den);
 /* NULL: no such column. */

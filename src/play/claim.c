@@ -86,6 +86,25 @@ static const char *read_window(struct claim *claim, char *words[], unsigned n)
 	return NULL;
 }
 
+/* What holds of every run says nothing about any. */
+static bool can_fail(const struct claim *claim, const struct measure *measure)
+{
+	bool is_low = *claim->op == '<', is_equal = claim->op[1] == '=';
+	bool is_ideal = !strcmp(claim->relative, "ideal"),
+	     is_line = !strcmp(claim->relative, "line");
+	double value = claim->value;
+
+	if (!strcmp(claim->op, "=="))
+		return true;
+	if (*claim->op == '!')
+		return value >= 0;
+	if (is_low) /* nothing comes faster than lines carry it */
+		return !is_line || (is_equal ? value < 1 : value <= 1);
+	double least = is_ideal && measure_is_of_last(measure) ? 1 : 0;
+
+	return is_equal ? value > least : value >= least;
+}
+
 static const char *read_value(
 	struct claim *claim, const struct measure *measure, char *words[], unsigned n)
 {
@@ -102,14 +121,13 @@ static const char *read_value(
 			    (!strcmp(words[2], "line") && measure->unit == MEASURE_RATE);
 
 		(void)snprintf(claim->relative, sizeof(claim->relative), "%s", words[2]);
-		return fits && read_number(words[1], counts, &claim->value)
-			       ? NULL
-			       : "fct, jct and end compare to ideal, speeds to line: "
-				 "fct_max <= 1.05 ideal";
-	}
-	if (n != 2 || !read_number(words[1], units[measure->unit].suffixes, &claim->value))
+		if (!fits || !read_number(words[1], counts, &claim->value))
+			return "fct, jct and end compare to ideal, speeds to line: "
+			       "fct_max <= 1.05 ideal";
+	} else if (n != 2 || !read_number(words[1], units[measure->unit].suffixes, &claim->value)) {
 		return units[measure->unit].wanted;
-	return NULL;
+	}
+	return can_fail(claim, measure) ? NULL : "no run can fail this";
 }
 
 const char *claim_parse(struct claim *claim, const char *text, char hint[96])
@@ -147,7 +165,7 @@ static bool is_of_flows(const struct claim *claim, const struct traffic loads[],
 		if (*claim->group && strcmp(claim->group, loads[i].name))
 			continue;
 		if (!loads[i].is_together ||
-			(!*claim->group && loads[i].spec.start_ps != loads[0].spec.start_ps))
+			(!*claim->group && loads[i].first_ps != loads[0].first_ps))
 			return false;
 	}
 	return true;
@@ -156,12 +174,21 @@ static bool is_of_flows(const struct claim *claim, const struct traffic loads[],
 bool claim_fits(struct claim *claim, const struct traffic loads[], uint32_t n_loads, char hint[96])
 {
 	const struct measure *measure = measure_find(claim->measure, hint);
-	bool is_known = !*claim->group;
+	uint32_t known = !*claim->group;
 
 	for (uint32_t i = 0; i < n_loads; i++)
-		is_known |= !strcmp(loads[i].name, claim->group);
-	if (!is_known) {
+		known += !strcmp(loads[i].name, claim->group);
+	if (!known) {
 		(void)snprintf(hint, 96, "no load is called '%s'", claim->group);
+		return false;
+	}
+	if (known > 1) {
+		(void)snprintf(hint, 96, "%u loads are called '%s': give each a name",
+			(unsigned)known, claim->group);
+		return false;
+	}
+	if (*claim->group && measure_is_of_run(measure)) {
+		(void)snprintf(hint, 96, "%s is of the whole run, not of a load", claim->measure);
 		return false;
 	}
 	if (measure_is_of_job(measure) && !*claim->group) {
@@ -204,13 +231,69 @@ static void judge_digest(const struct claim *claim, const struct weft_play_resul
 	j->verdict = claim->digest == result->totals.digest ? WEFT_PLAY_PASSED : WEFT_PLAY_FAILED;
 }
 
+/* Times of flows are durations; when the run was over is counted from where its flows begin. */
+static double since_start(const struct weft_play_result *r, const struct measure *measure)
+{
+	return measure_ideal(measure) == IDEAL_WHOLE && !measure_is_of_job(measure)
+		       ? (double)r->begin_ps
+		       : 0;
+}
+
+/* What the bound is, in the measure's unit; adds to what is told of the value. */
+static double bound_of(const struct claim *claim, const struct measure *measure,
+	const struct weft_play_result *r, double value, struct weft_play_judgement *j)
+{
+	const struct weft_play_group *group = group_find(r, claim->group);
+	size_t n = strlen(j->measured);
+
+	if (!strcmp(claim->relative, "ideal")) {
+		double start = since_start(r, measure);
+		double ideal = (double)(group ? group->ideal_ps : r->ideal_ps - r->begin_ps);
+
+		(void)snprintf(j->measured + n, sizeof(j->measured) - n, ", %.3f ideal",
+			ideal > 0 ? (value - start) / ideal : 0);
+		(void)(vacuous_after(r, measure, value - start, ideal, j->why, sizeof(j->why)));
+		return start + claim->value * ideal;
+	}
+	if (!strcmp(claim->relative, "line")) {
+		double line = group ? group->line_bps : r->line_bps;
+
+		(void)snprintf(j->measured + n, sizeof(j->measured) - n, ", %.3f line",
+			line > 0 ? value / line : 0);
+		return claim->value * line;
+	}
+	return claim->value;
+}
+
+static void judge_value(const struct claim *claim, const struct measure *measure,
+	const struct weft_play_result *result, struct weft_play_judgement *j)
+{
+	double value = measure_of(result, claim);
+
+	/* A lab counts these, but does not say when. */
+	if (result->slower > 0 &&
+		(measure_is_sim_only(measure) ||
+			(isnan(value) && claim->is_windowed && measure->unit == MEASURE_COUNT))) {
+		(void)snprintf(j->why, sizeof(j->why), "not measured in a lab");
+		return;
+	}
+	j->verdict = WEFT_PLAY_FAILED;
+	measure_text(measure->unit, value, j->measured, sizeof(j->measured));
+	if (!vacuous_before(result, claim, measure, j->why, sizeof(j->why)))
+		return;
+	double bound = bound_of(claim, measure, result, value, j);
+
+	if (isnan(value))
+		(void)snprintf(j->why, sizeof(j->why), "nothing to measure");
+	else if (!*j->why && holds(claim->op, value, bound))
+		j->verdict = WEFT_PLAY_PASSED;
+}
+
 void weft_play_judge(const struct weft_play *play, uint32_t index,
 	const struct weft_play_result *result, const char *where, struct weft_play_judgement *j)
 {
 	WEFT_ASSERT(index < play->head.n_claims);
 	const struct claim *claim = &play->claims[index];
-	const struct weft_play_group *group = group_find(result, claim->group);
-	double value, bound = claim->value;
 	char hint[96];
 
 	*j = (struct weft_play_judgement){
@@ -231,31 +314,5 @@ void weft_play_judge(const struct weft_play *play, uint32_t index,
 	const struct measure *measure = measure_find(claim->measure, hint);
 
 	WEFT_ASSERT(measure);
-	value = measure_of(result, claim);
-	if (result->slower > 0 && (measure_is_sim_only(measure) || isnan(value))) {
-		(void)snprintf(j->why, sizeof(j->why), "not measured in a lab");
-		return;
-	}
-	measure_text(measure->unit, value, j->measured, sizeof(j->measured));
-	if (!strcmp(claim->relative, "ideal")) {
-		double ideal = (double)(group ? group->ideal_ps : result->ideal_ps);
-		size_t n = strlen(j->measured);
-
-		bound *= ideal;
-		(void)snprintf(j->measured + n, sizeof(j->measured) - n, ", %.3f ideal",
-			ideal > 0 ? value / ideal : 0);
-	}
-	if (!strcmp(claim->relative, "line")) {
-		double line = group ? group->line_bps : result->line_bps;
-		size_t n = strlen(j->measured);
-
-		bound *= line;
-		(void)snprintf(j->measured + n, sizeof(j->measured) - n, ", %.3f line",
-			line > 0 ? value / line : 0);
-	}
-	j->verdict = WEFT_PLAY_FAILED;
-	if (isnan(value))
-		(void)snprintf(j->why, sizeof(j->why), "nothing to measure");
-	else if (holds(claim->op, value, bound))
-		j->verdict = WEFT_PLAY_PASSED;
+	judge_value(claim, measure, result, j);
 }

@@ -8,6 +8,7 @@
 #include "local.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,11 @@ static bool read_faults(struct weft_play *play, const struct weft_yaml_value *va
 		if (wrong)
 			return weft_yaml_fail(doc, fault->line, "faults", "%s: %s",
 				fault->where ? fault->where : "?", wrong);
+		if (fault->at_ps >= play->head.stop_ps)
+			return weft_yaml_fail(doc, fault->line, "faults",
+				"%s: it comes at %" PRIu64 " ns, and the run ends at %" PRIu64
+				" ns (stop)",
+				fault->where, fault->at_ps / 1000, play->head.stop_ps / 1000);
 		play->head.n_faults++;
 	}
 	return true;
@@ -219,6 +225,9 @@ static bool read_claims(struct weft_play *play, const struct weft_yaml_value *va
 		if (wrong)
 			return weft_yaml_fail(
 				doc, claim->line, "expect", "'%.60s': %s", text, wrong);
+		if (claim->is_windowed && claim->to_ps > play->head.stop_ps)
+			return weft_yaml_fail(doc, claim->line, "expect",
+				"'%.60s': the run ends before, at stop", text);
 		if (!claim->is_digest && !claim_fits(claim, play->loads, play->head.n_loads, hint))
 			return weft_yaml_fail(
 				doc, claim->line, "expect", "'%.60s': %s", text, hint);
@@ -245,27 +254,41 @@ static bool read_loads(
 		if (!traffic_read(doc, play->topo, yaml_document_get_node(&doc->yaml, first[i]),
 			    folder, load))
 			return false;
+		if (load->first_ps >= play->head.stop_ps)
+			return weft_yaml_fail(doc, load->line, load->name,
+				"it begins at %" PRIu64 " ns, and the run ends at %" PRIu64
+				" ns (stop)",
+				load->first_ps / 1000, play->head.stop_ps / 1000);
 	}
 	return true;
 }
 
+bool weft_play_seeds(const char *text, uint64_t *first, uint64_t *last)
+{
+	char copy[32];
+	const char *dash = strchr(text, '-');
+	size_t n = dash ? (size_t)(dash - text) : strlen(text);
+
+	if (n >= sizeof(copy))
+		return false;
+	memcpy(copy, text, n);
+	copy[n] = 0;
+	if (!weft_unit_parse(WEFT_UNIT_COUNT, copy, first))
+		return false;
+	*last = *first;
+	if (dash && !weft_unit_parse(WEFT_UNIT_COUNT, dash + 1, last))
+		return false;
+	return *last <= UINT32_MAX && *last >= *first && *last - *first < WEFT_PLAY_SEEDS_MAX;
+}
+
 static bool read_seeds(struct weft_play *play, const struct words *w)
 {
-	unsigned first, last = 0;
-	char dash, end;
-
 	play->head.seed_first = play->head.seed_last = w->seed.line ? w->seed.number : 1;
-	if (!w->seeds.line)
-		return true;
-	int n = sscanf(w->seeds.text, "%u%c%u%c", &first, &dash, &last, &end);
-
-	last = n == 1 ? first : last;
-	if ((n != 1 && (n != 3 || dash != '-')) || last < first || last - first > 9999)
-		return weft_yaml_fail(&play->doc, w->seeds.line, "seeds",
-			"'%.30s', wanted is one, or first-last, 1-3", w->seeds.text);
-	play->head.seed_first = first;
-	play->head.seed_last = last;
-	return true;
+	return !w->seeds.line ||
+	       weft_play_seeds(w->seeds.text, &play->head.seed_first, &play->head.seed_last) ||
+	       weft_yaml_fail(&play->doc, w->seeds.line, "seeds",
+		       "'%.30s', wanted is one, or first-last, 1-3, below 4294967296",
+		       w->seeds.text);
 }
 
 static bool read_root(struct weft_play *play, size_t text_bytes, const char *folder)

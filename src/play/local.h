@@ -7,6 +7,7 @@
  *   file.c    a scenario is read          wish.c     what breaks, and when
  *   place.c   its fabric                  traffic.c  who sends to whom
  *   claim.c   its claims, judged          measure.c  what a claim may speak of
+ *   vacuous.c claims that say nothing
  *   run.c     a run                       sample.c   how it went over time
  *   engine.c  its engine and switches     script.c   what a run consists of
  *   outcome.c what came of each load      recovery.c what came of each event
@@ -46,16 +47,19 @@ struct traffic {
 	uint32_t line;
 	bool is_flows, both; /* both: and back */
 	bool has_seed;
-	bool is_together; /* see struct weft_play_group */
+	bool is_together;  /* see struct weft_play_group */
+	uint64_t first_ps; /* when the first of its flows begins */
 	uint32_t *from, *to;
 	uint32_t n_pairs;
 };
 bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
 	const char *folder, struct traffic *traffic);
 void traffic_free(struct traffic *traffic);
-/* Adds its flows to all, behind those that are there; *ideal_ps: of these alone. */
+/* Adds its flows behind those of all; *ideal_ps: of these alone, from the first start. */
 bool traffic_add(const struct weft_topo *topo, const struct traffic *traffic, uint64_t seed,
 	struct weft_load *all, uint64_t *ideal_ps, char *error, size_t error_bytes);
+/* When the first of them begins; 0: there is none. */
+uint64_t first_start_ps(const struct weft_sim_flow flows[], uint32_t n);
 /* Payload that the receivers of these flows can take in, bits per second. */
 double traffic_line_bps(
 	const struct weft_topo *topo, const struct weft_sim_flow flows[], uint32_t n);
@@ -104,11 +108,26 @@ enum measure_ideal { IDEAL_NONE, IDEAL_FLOW, IDEAL_WHOLE };
 enum measure_ideal measure_ideal(const struct measure *measure);
 bool measure_is_of_job(const struct measure *measure); /* it needs a load */
 const struct measure *measure_find(const char *word, char hint[96]);
+/* It is about the end of the last flow, which no transport can bring below the ideal. */
+bool measure_is_of_last(const struct measure *measure);
+bool measure_is_of_run(const struct measure *measure); /* no load has one of its own */
+/* Whether a row of samples is in the window of the claim. */
+bool measure_in_window(
+	const struct weft_play_result *result, const struct claim *claim, uint32_t row);
 /* NaN: cannot be said of this run. */
 double measure_of(const struct weft_play_result *result, const struct claim *claim);
 void measure_text(enum measure_unit unit, double value, char *text, size_t bytes);
 const struct weft_play_group *group_find(
 	const struct weft_play_result *result, const char *name); /* NULL: none */
+
+/* ---- vacuous.c ---- */
+
+/* False: it says nothing about this run, and why. */
+bool vacuous_before(const struct weft_play_result *result, const struct claim *claim,
+	const struct measure *measure, char *why, size_t why_bytes);
+/* The same of what was measured; ideal: 0 or what it is compared with, both from the same start. */
+bool vacuous_after(const struct weft_play_result *result, const struct measure *measure,
+	double value, double ideal, char *why, size_t why_bytes);
 
 /* ---- outcome.c, recovery.c ---- */
 

@@ -246,8 +246,8 @@ static double end(const struct weft_play_result *r, const struct claim *c)
 
 /* ---- what went over time ---- */
 
-/* Rows whose middle is in the window of the claim. */
-static bool in_window(const struct weft_play_result *r, const struct claim *c, uint32_t row)
+/* Rows whose middle is in it. */
+bool measure_in_window(const struct weft_play_result *r, const struct claim *c, uint32_t row)
 {
 	uint64_t begin_ps = row ? r->at_ps[row - 1] : 0;
 	uint64_t middle_ps = begin_ps + (r->at_ps[row] - begin_ps) / 2;
@@ -266,7 +266,7 @@ static double fold(
 	for (uint32_t i = 0; column && i < r->rows; i++) {
 		double ps = (double)(r->at_ps[i] - (i ? r->at_ps[i - 1] : 0));
 
-		if (!in_window(r, c, i) || !(ps > 0))
+		if (!measure_in_window(r, c, i) || !(ps > 0))
 			continue;
 		sum += column->values[i];
 		most = WEFT_MAX(most, column->values[i]);
@@ -481,6 +481,23 @@ enum measure_ideal measure_ideal(const struct measure *measure)
 		return IDEAL_WHOLE;
 	return strncmp(measure->word, "fct_", 4) || measure->unit != MEASURE_TIME ? IDEAL_NONE
 										  : IDEAL_FLOW;
+}
+
+bool measure_is_of_last(const struct measure *measure)
+{
+	return measure->of == end || measure->of == jct || measure->of == fct_max;
+}
+
+bool measure_is_of_run(const struct measure *measure)
+{
+	static const char *const of_loads[] = { "flows", "completed", "fct_", "slowdown_", "jct",
+		"step", "goodput" };
+
+	for (unsigned i = 0; i < WEFT_COUNT(of_loads); i++) {
+		if (!strncmp(measure->word, of_loads[i], strlen(of_loads[i])))
+			return false;
+	}
+	return true;
 }
 
 bool measure_is_of_job(const struct measure *measure)

@@ -43,8 +43,7 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 		if (!good)
 			break;
 		group->n = all->n - group->first;
-		if (!load->is_flows) /* which knows when it begins */
-			group->ideal_ps -= WEFT_MIN(group->ideal_ps, load->spec.start_ps);
+		group->start_ps = first_start_ps(all->flows + group->first, group->n);
 		(void)snprintf(group->name, sizeof(group->name), "%s", load->name);
 		group->line_bps = traffic_line_bps(play->topo, all->flows + group->first, group->n);
 		group->is_together = load->is_together;
@@ -58,6 +57,15 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 	free(*groups);
 	*groups = NULL;
 	return false;
+}
+
+static void note_first(struct weft_play_script *script, uint32_t from, uint32_t line)
+{
+	struct weft_play_first first = { .at_ps = WEFT_NEVER, .line = line };
+
+	for (uint32_t i = from; i < script->faults.n; i++)
+		first.at_ps = WEFT_MIN(first.at_ps, script->faults.list[i].at_ps);
+	script->firsts[script->n_firsts++] = first;
 }
 
 bool weft_play_script_open(struct weft_play_script *script, const struct weft_play *play,
@@ -76,10 +84,20 @@ bool weft_play_script_open(struct weft_play_script *script, const struct weft_pl
 	load.flows = NULL;
 	load.edges = NULL;
 	weft_load_close(&load);
+	script->firsts = calloc(play->head.n_faults + 1u, sizeof(*script->firsts));
+	if (!script->firsts) {
+		(void)snprintf(error, error_bytes, "%s: out of memory", play->head.file);
+		weft_play_script_close(script);
+		return false;
+	}
 	for (uint32_t i = 0; i < play->head.n_faults; i++) {
+		uint32_t first = script->faults.n;
+
 		if (wish_expand(&script->faults, play->topo, &play->faults[i], play->head.stop_ps,
-			    seed))
+			    seed)) {
+			note_first(script, first, play->faults[i].line);
 			continue;
+		}
 		(void)snprintf(error, error_bytes,
 			"%s:%u: faults: it would come more than a "
 			"million times",
@@ -95,6 +113,7 @@ void weft_play_script_close(struct weft_play_script *script)
 	free(script->flows);
 	free(script->edges);
 	free(script->groups);
+	free(script->firsts);
 	weft_play_faults_free(&script->faults);
 	*script = (struct weft_play_script){ 0 };
 }
@@ -102,12 +121,13 @@ void weft_play_script_close(struct weft_play_script *script)
 /* When all can be over: each load from its start, and all of them together. */
 static uint64_t ideal_of(const struct weft_topo *topo, const struct weft_play_script *script)
 {
-	uint64_t all_ps = weft_sim_ideal_ps(topo, script->flows, script->n_flows);
+	uint64_t all_ps = first_start_ps(script->flows, script->n_flows) +
+			  weft_sim_ideal_ps(topo, script->flows, script->n_flows);
 
 	for (uint32_t i = 0; i < script->n_groups; i++) {
 		const struct weft_play_group *g = &script->groups[i];
 
-		all_ps = WEFT_MAX(all_ps, script->flows[g->first].start_ps + g->ideal_ps);
+		all_ps = WEFT_MAX(all_ps, g->start_ps + g->ideal_ps);
 	}
 	return all_ps;
 }
@@ -128,6 +148,7 @@ static void describe(struct weft_play_result *r, const struct weft_play *play,
 	r->planes = s->planes;
 	r->host_bps = s->host_bps;
 	r->paths = play->config.paths;
+	r->begin_ps = first_start_ps(script->flows, script->n_flows);
 	r->ideal_ps = ideal_of(play->topo, script);
 	r->line_bps = traffic_line_bps(play->topo, script->flows, script->n_flows);
 	r->rtt_ps = UINT64_C(1000) * s->base_rtt_ns;

@@ -139,6 +139,15 @@ static bool is_together(const struct weft_load *load)
 	return true;
 }
 
+uint64_t first_start_ps(const struct weft_sim_flow flows[], uint32_t n)
+{
+	uint64_t first_ps = WEFT_NEVER;
+
+	for (uint32_t i = 0; i < n; i++)
+		first_ps = WEFT_MIN(first_ps, flows[i].start_ps);
+	return n ? first_ps : 0;
+}
+
 bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node_t *node,
 	const char *folder, struct traffic *t)
 {
@@ -177,6 +186,7 @@ bool traffic_read(struct weft_yaml *doc, const struct weft_topo *topo, yaml_node
 	bool good = traffic_add(topo, t, 1, &trial, &ideal_ps, why, sizeof(why));
 
 	t->is_together = good && is_together(&trial);
+	t->first_ps = first_start_ps(trial.flows, trial.n);
 	weft_load_close(&trial);
 	return good || weft_yaml_fail(doc, t->line, t->name, "%s", why);
 }
@@ -257,8 +267,7 @@ bool traffic_add(const struct weft_topo *topo, const struct traffic *t, uint64_t
 	good = t->is_flows ? make_pairs(t, &one)
 			   : weft_load_add(&one, topo, &spec, error, error_bytes);
 	if (good) {
-		*ideal_ps = t->is_flows ? weft_sim_ideal_ps(topo, one.flows, one.n)
-					: weft_load_ideal_ps(&one, topo);
+		*ideal_ps = weft_load_ideal_ps(&one, topo) - first_start_ps(one.flows, one.n);
 		good = append(all, &one);
 	}
 	weft_load_close(&one);

@@ -152,8 +152,7 @@ static void put_tiles(FILE *out, const struct weft_play_result *r)
 		tile(out, "slowest flow", text);
 	}
 	if (r->took_ps != WEFT_NEVER) {
-		(void)snprintf(text, sizeof(text), "%.3f",
-			r->ideal_ps ? (double)r->took_ps / (double)r->ideal_ps : 0);
+		(void)snprintf(text, sizeof(text), "%.3f", weft_play_over_ideal(r, NULL));
 		tile(out, "times the ideal", text);
 	} else if (r->totals.now_ps) {
 		double bps = (double)r->counters.rx_data_bytes * 8e12 / (double)r->totals.now_ps;
@@ -237,9 +236,10 @@ static void put_loads(FILE *out, const struct weft_play_result *r)
 			put_us(out, weft_play_quantile(r, group->name, ranks[i].num, ranks[i].den));
 		put_us(out, group->took_ps);
 		put_us(out, group->ideal_ps);
-		if (group->took_ps != WEFT_NEVER && group->ideal_ps)
-			(void)fprintf(out, "<td class=\"n\">%.3f</tr>\n",
-				(double)group->took_ps / (double)group->ideal_ps);
+		double over = weft_play_over_ideal(r, group);
+
+		if (over > 0)
+			(void)fprintf(out, "<td class=\"n\">%.3f</tr>\n", over);
 		else
 			(void)fputs("<td class=\"n\">\xe2\x80\x93</tr>\n", out);
 	}

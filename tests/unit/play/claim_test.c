@@ -45,6 +45,15 @@ TEST(claim_parse__says_what_is_wrong)
 		{ "goodput from 2us to 1us >= 3Gb/s", "wanted is from TIME to TIME" },
 		{ "goodput from 1us >= 3Gb/s", "wanted is from TIME to TIME" },
 		{ "a b c d e f g h i j", "too many words" },
+		/* No run can fail what holds of every run. */
+		{ "lost >= 0", "no run can fail this" },
+		{ "lost > -1", "no run can fail this" },
+		{ "lost != -1", "no run can fail this" },
+		{ "goodput <= 1 line", "no run can fail this" },
+		{ "goodput < 1.1 line", "no run can fail this" },
+		{ "goodput >= 0 line", "no run can fail this" },
+		{ "fct_max >= 1 ideal", "no run can fail this" },
+		{ "jct > 0.5 ideal", "no run can fail this" },
 	};
 	struct claim c;
 
@@ -61,10 +70,11 @@ TEST(claim_parse__says_what_is_wrong)
 TEST(weft_play_judge__compares_and_says_what_it_found)
 {
 	struct weft_play *play = stage_open(STAGE_BASE STAGE_LOAD
-		"expect:\n  - completed == 16\n  - completed != 16\n  - fct_max >= 1 ideal\n"
-		"  - fct_max < 1 ideal\n  - goodput <= 1 line\n  - {claim: lost == 1, in: lab}\n"
+		"expect:\n  - completed == 16\n  - completed != 16\n  - fct_max > 1.001 ideal\n"
+		"  - fct_max < 1 ideal\n  - goodput <= 0.999 line\n  - {claim: lost == 1, in: "
+		"lab}\n"
 		"  - {digest: 0123456789abcdef}\n  - {digest: 0123456789abcdef, seed: 9}\n"
-		"  - goodput from 100ms to 200ms >= 0 line\n");
+		"  - goodput from 1ms to 2ms >= 0.1 line\n");
 	static const enum weft_play_verdict wanted[] = { WEFT_PLAY_PASSED, WEFT_PLAY_FAILED,
 		WEFT_PLAY_PASSED, WEFT_PLAY_FAILED, WEFT_PLAY_PASSED, WEFT_PLAY_SKIPPED,
 		WEFT_PLAY_FAILED, WEFT_PLAY_SKIPPED, WEFT_PLAY_FAILED };

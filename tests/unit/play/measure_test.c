@@ -66,14 +66,14 @@ TEST(measure_of__finds_what_claims_speak_of)
 
 TEST(measure_of__folds_rows_in_the_window)
 {
-	CHECK_NEAR(measured("goodput >= 0Gb/s"), 400e3 * 8 / 40e-6, 1.0);
-	CHECK_NEAR(measured("goodput from 10us to 20us >= 0Gb/s"), 200e3 * 8 / 10e-6, 1.0);
-	CHECK_NEAR(measured("goodput_min >= 0Gb/s"), 0.0, 0.0);
-	CHECK_NEAR(measured("goodput_min from 0us to 20us >= 0Gb/s"), 100e3 * 8 / 10e-6, 1.0);
+	CHECK_NEAR(measured("goodput >= 1Gb/s"), 400e3 * 8 / 40e-6, 1.0);
+	CHECK_NEAR(measured("goodput from 10us to 20us >= 1Gb/s"), 200e3 * 8 / 10e-6, 1.0);
+	CHECK_NEAR(measured("goodput_min >= 1Gb/s"), 0.0, 0.0);
+	CHECK_NEAR(measured("goodput_min from 0us to 20us >= 1Gb/s"), 100e3 * 8 / 10e-6, 1.0);
 	CHECK_NEAR(measured("lost from 20us to 40us == 0"), 1.0, 0.0);
 	CHECK_NEAR(measured("queue_down <= 0B"), 900.0, 0.0);
 	CHECK_NEAR(measured("queue_down from 20us to 40us <= 0B"), 3.0, 0.0);
-	CHECK(isnan(measured("goodput from 50us to 60us >= 0Gb/s")));
+	CHECK(isnan(measured("goodput from 50us to 60us >= 1Gb/s")));
 	CHECK(isnan(measured("queue_up <= 0B")));
 	CHECK(isnan(measured("recovery_max <= 0us")));
 }
