@@ -7,6 +7,9 @@
  * for all planes.  When the kernel says that it had to drop notices (ENOBUFS), everything is asked
  * again.  A link counts as up while it is both switched on and running.
  *
+ * A plane is an address, and the interface that has it may be made anew with another number, or
+ * come late: so addresses are listened for as well, and who opened this looks for them again.
+ *
  * The socket that asks is not the one that listens: a dump and a notice on one socket would have
  * to be told apart by sequence numbers, and the listener must never wait.
  */
@@ -18,6 +21,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +33,8 @@
 struct carrier {
 	struct mnl_socket *listener;
 	uint32_t planes, up;
-	unsigned ifindex[WEFT_PORTS_MAX];
+	bool has_moved;
+	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
 	char buffer[READ_BYTES];
 };
 
@@ -38,6 +43,8 @@ static int take_link(const struct nlmsghdr *message, void *data)
 	struct carrier *carrier = data;
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
 
+	if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_DELADDR)
+		carrier->has_moved = true;
 	if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
 		return MNL_CB_OK;
 	for (uint32_t i = 0; i < carrier->planes; i++) {
@@ -46,6 +53,7 @@ static int take_link(const struct nlmsghdr *message, void *data)
 
 		if (carrier->ifindex[i] != (unsigned)link->ifi_index)
 			continue;
+		carrier->has_moved |= message->nlmsg_type == RTM_DELLINK;
 		carrier->up = is_up ? carrier->up | 1u << i : carrier->up & ~(1u << i);
 	}
 	return MNL_CB_OK;
@@ -233,7 +241,9 @@ struct carrier *carrier_open(const unsigned ifindex[], uint32_t planes, char *er
 	carrier->listener = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	/* Listen first, ask afterwards: what changes in between is told twice, not never. */
 	if (!carrier->listener ||
-		mnl_socket_bind(carrier->listener, RTMGRP_LINK, MNL_SOCKET_AUTOPID) ||
+		mnl_socket_bind(carrier->listener,
+			RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR,
+			MNL_SOCKET_AUTOPID) ||
 		!ask(carrier)) {
 		snprintf(error, bytes, "cannot watch links by rtnetlink: %s", strerror(errno));
 		carrier_close(carrier);
@@ -263,10 +273,72 @@ uint32_t carrier_read(struct carrier *carrier)
 
 		if (n < 0 && (errno == ENOBUFS || errno == ENOSPC)) { /* lost, or cut short */
 			(void)ask(carrier);
+			carrier->has_moved = true;
 			continue;
 		}
 		if (n <= 0)
 			return carrier->up;
 		(void)mnl_cb_run(carrier->buffer, (size_t)n, 0, 0, take_link, carrier);
 	}
+}
+
+bool carrier_has_moved(struct carrier *carrier)
+{
+	bool has = carrier->has_moved;
+
+	carrier->has_moved = false;
+	return has;
+}
+
+void carrier_follow(struct carrier *carrier, uint32_t plane, unsigned ifindex)
+{
+	if (carrier->ifindex[plane] == ifindex)
+		return;
+	carrier->ifindex[plane] = ifindex;
+	carrier->up &= ~(1u << plane);
+	if (ifindex)
+		(void)ask(carrier);
+}
+
+/* Whether that interface has an address of the same network as this one, which is another's. */
+static bool is_neighbour(const struct ifaddrs *a, const struct ifaddrs *b)
+{
+	size_t at = a->ifa_addr->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
+						      : offsetof(struct sockaddr_in6, sin6_addr);
+	size_t bytes = a->ifa_addr->sa_family == AF_INET ? 4 : 16;
+	const uint8_t *one = (const uint8_t *)a->ifa_addr + at;
+	const uint8_t *two = (const uint8_t *)b->ifa_addr + at;
+	const uint8_t *mask = (const uint8_t *)a->ifa_netmask + at;
+
+	if (a->ifa_addr->sa_family != b->ifa_addr->sa_family || !strcmp(a->ifa_name, b->ifa_name))
+		return false;
+	for (size_t i = 0; i < bytes; i++)
+		if ((one[i] ^ two[i]) & mask[i])
+			return false;
+	return true;
+}
+
+static bool is_ip(const struct ifaddrs *i)
+{
+	return i->ifa_addr && i->ifa_netmask && !(i->ifa_flags & IFF_LOOPBACK) &&
+	       (i->ifa_addr->sa_family == AF_INET ||
+		       (i->ifa_addr->sa_family == AF_INET6 &&
+			       !IN6_IS_ADDR_LINKLOCAL(
+				       &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr)));
+}
+
+unsigned carrier_shares_net(const uint8_t addr[16])
+{
+	unsigned ifindex = find_address(addr, false), found = 0;
+	char name[IF_NAMESIZE];
+	struct ifaddrs *list;
+
+	if (!ifindex || !if_indextoname(ifindex, name) || getifaddrs(&list))
+		return 0;
+	for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next)
+		for (const struct ifaddrs *k = list; is_ip(i) && k && !found; k = k->ifa_next)
+			if (!strcmp(i->ifa_name, name) && is_ip(k) && is_neighbour(i, k))
+				found = ifindex;
+	freeifaddrs(list);
+	return found;
 }

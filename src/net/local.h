@@ -63,6 +63,14 @@ int carrier_fd(const struct carrier *carrier);
 /* Takes in what the kernel has told since; returns the mask of planes that are up. */
 uint32_t carrier_read(struct carrier *carrier);
 
+/* True once for whatever happened to addresses, or to the interfaces of planes: look for them. */
+bool carrier_has_moved(struct carrier *carrier);
+/* The plane's interface is another by now; 0: none. */
+void carrier_follow(struct carrier *carrier, uint32_t plane, unsigned ifindex);
+/* The interface with this address, where another one is in the same network, so that routes do not
+ * tell by which of them to send; else 0. */
+unsigned carrier_shares_net(const uint8_t addr[16]);
+
 /* ---- hops.c: the Ethernet address of the next hop ---- */
 
 struct hops;

@@ -52,12 +52,10 @@ static bool ready(int fd, short events, uint64_t deadline_ns)
 
 int line_listen(uint16_t tcp_port, char *error, size_t error_bytes)
 {
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(tcp_port) };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = weft_inet_socket(SOCK_STREAM);
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int)) ||
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) ||
-		bind(fd, (struct sockaddr *)&name, sizeof(name)) || listen(fd, BACKLOG)) {
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) ||
+		weft_inet_bind(fd, NULL, tcp_port) || listen(fd, BACKLOG)) {
 		snprintf(error, error_bytes, "cannot listen on TCP port %u: %s", tcp_port,
 			strerror(errno));
 		if (fd >= 0)
@@ -140,15 +138,12 @@ int line_accept(int listener, uint64_t deadline_ns)
 
 static int knock(const uint8_t addr[16], uint16_t tcp_port)
 {
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(tcp_port) };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = weft_inet_socket(SOCK_STREAM);
 
-	memcpy(&name.sin6_addr, addr, 16);
 	if (fd < 0)
 		return -1;
-	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ 0 }, sizeof(int));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
-	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) && errno != EINPROGRESS) {
+	if (weft_inet_connect(fd, addr, tcp_port) && errno != EINPROGRESS) {
 		close(fd);
 		return -1;
 	}

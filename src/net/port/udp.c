@@ -19,10 +19,6 @@
 #include "port/udp.h"
 
 #include <errno.h>
-#include <linux/ipv6.h>
-#include <net/if.h>
-#include <netinet/ip.h>
-#include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,60 +26,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#ifndef UDP_NO_CHECK6_TX
-#define UDP_NO_CHECK6_TX 101
-#define UDP_NO_CHECK6_RX 102
-#endif
-
 #define RCVBUF_BYTES (8 << 20)
-#define SNDBUF_BYTES (256 << 10)
 #define CARRIER_EVERY 4 /* turns between looks at the link socket while there is no time to wait */
-#define BIND_TRIES 64   /* for a source port that is free on all planes */
+#define LOOK_NS UINT64_C(1000000000) /* between tries to open planes that are not there */
 
-static int set(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value));
-}
-
-static void set_buffer(int fd, int force, int plain, uint32_t bytes)
-{
-	if (set(fd, SOL_SOCKET, force, (int)bytes)) /* root may exceed the limits of the host */
-		(void)set(fd, SOL_SOCKET, plain, (int)bytes);
-}
-
-static int open_socket(const struct udp *udp)
-{
-	bool usid = udp->config.format == WEFT_UDP_USID;
-	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	if (set(fd, IPPROTO_IPV6, IPV6_V6ONLY, usid) ||
-		set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE) ||
-		set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE) ||
-		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1) ||
-		set(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, usid || udp->config.no_checksum)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int bind_to(int fd, const uint8_t addr[16], uint16_t *number)
-{
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6, .sin6_port = htons(*number) };
-	socklen_t bytes = sizeof(name);
-
-	if (addr)
-		memcpy(&name.sin6_addr, addr, 16);
-	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) ||
-		getsockname(fd, (struct sockaddr *)&name, &bytes))
-		return -1;
-	*number = ntohs(name.sin6_port);
-	return 0;
-}
-
-static int watch(struct udp *udp, int fd, uint32_t events, void *data)
+int udp_watch(struct udp *udp, int fd, uint32_t events, void *data)
 {
 	struct epoll_event event = { .events = events, .data.ptr = data };
 
@@ -94,114 +41,28 @@ static int open_receiver(struct udp *udp)
 {
 	const struct weft_udp_config *c = &udp->config;
 
-	udp->rx_fd = open_socket(udp);
+	udp->rx_fd = udp_socket(udp);
 	udp->udp_port = c->udp_port;
-	if (udp->rx_fd < 0 || bind_to(udp->rx_fd, NULL, &udp->udp_port) ||
-		set(udp->rx_fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) ||
-		set(udp->rx_fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1) ||
-		set(udp->rx_fd, IPPROTO_IP, IP_RECVTOS, 1) ||
-		watch(udp, udp->rx_fd, EPOLLIN, &udp->rx_fd))
+	if (udp->rx_fd < 0 || udp_bind(udp, udp->rx_fd, NULL, &udp->udp_port) ||
+		udp_set(udp->rx_fd, IPPROTO_IP, IP_RECVTOS, 1) ||
+		udp_watch(udp, udp->rx_fd, EPOLLIN, &udp->rx_fd))
 		return -1;
-	set_buffer(udp->rx_fd, SO_RCVBUFFORCE, SO_RCVBUF,
+	if (udp->is_v4 ? udp_set(udp->rx_fd, IPPROTO_IP, IP_PKTINFO, 1)
+		       : udp_set(udp->rx_fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1) ||
+				 udp_set(udp->rx_fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1))
+		return -1;
+	udp_set_buffer(udp->rx_fd, SO_RCVBUFFORCE, SO_RCVBUF,
 		c->rcvbuf_bytes ? c->rcvbuf_bytes : RCVBUF_BYTES);
-	return 0;
-}
-
-static void close_lane(struct udp_lane *lane)
-{
-	if (lane->fd >= 0)
-		close(lane->fd);
-	lane->fd = -1;
-}
-
-static int open_lane(struct udp *udp, struct udp_lane *lane, uint16_t number)
-{
-	const struct weft_udp_config *c = &udp->config;
-	uint8_t tclass = weft_tclass_encode(&udp->dscp, WEFT_CLASS_DATA);
-
-	lane->fd = open_socket(udp);
-	lane->src_port = number;
-	if (lane->fd < 0 || bind_to(lane->fd, c->addr[lane->plane], &lane->src_port) ||
-		set(lane->fd, IPPROTO_IPV6, IPV6_TCLASS, tclass) ||
-		set(lane->fd, IPPROTO_IP, IP_TOS, tclass)) {
-		int why = errno;
-
-		close_lane(lane);
-		errno = why;
-		return -1;
-	}
-	/* Nothing is ever read here, so strangers' packets shall not take memory. */
-	(void)set(lane->fd, SOL_SOCKET, SO_RCVBUF, 0);
-	set_buffer(lane->fd, SO_SNDBUFFORCE, SO_SNDBUF,
-		c->sndbuf_bytes ? c->sndbuf_bytes : SNDBUF_BYTES);
-	return 0;
-}
-
-/* Lanes of one source port number, the same on all planes; -1: it is taken somewhere. */
-static int open_row(struct udp *udp, uint32_t row)
-{
-	uint16_t number = 0;
-
-	for (uint32_t plane = 0; plane < udp->port.planes; plane++) {
-		struct udp_lane *lane = &udp->lanes[plane * udp->src_ports + row];
-
-		if (!open_lane(udp, lane, number)) {
-			number = lane->src_port;
-			continue;
-		}
-		int why = errno;
-
-		for (uint32_t i = 0; i < plane; i++)
-			close_lane(&udp->lanes[i * udp->src_ports + row]);
-		errno = why;
-		return -1;
-	}
-	return 0;
-}
-
-static int open_lanes(struct udp *udp)
-{
-	udp->n_lanes = udp->port.planes * udp->src_ports;
-	for (uint32_t i = 0; i < udp->n_lanes; i++) {
-		udp->lanes[i].plane = i / udp->src_ports;
-		udp->lanes[i].waiting = calloc(WEFT_NET_BURST, sizeof(struct udp_out));
-		if (!udp->lanes[i].waiting)
-			return -1;
-	}
-	for (uint32_t row = 0; row < udp->src_ports; row++) {
-		int rc = -1;
-
-		for (unsigned i = 0; i < BIND_TRIES && rc; i++) {
-			rc = open_row(udp, row);
-			if (rc && errno != EADDRINUSE)
-				return -1;
-		}
-		if (rc)
-			return -1;
-	}
-	for (uint32_t i = 0; i < udp->n_lanes; i++)
-		if (watch(udp, udp->lanes[i].fd, 0, &udp->lanes[i]))
-			return -1;
 	return 0;
 }
 
 static int open_carrier(struct udp *udp, char *error, size_t error_bytes)
 {
-	unsigned ifindex[WEFT_PORTS_MAX] = { 0 };
-
-	for (uint32_t i = 0; i < udp->port.planes; i++) {
-		ifindex[i] = carrier_find(udp->config.addr[i]);
-		if (ifindex[i])
-			continue;
-		snprintf(error, error_bytes, "plane %u: no interface of this host has its address",
-			i);
-		return -1;
-	}
-	udp->carrier = carrier_open(ifindex, udp->port.planes, error, error_bytes);
+	udp->carrier = carrier_open(udp->ifindex, udp->port.planes, error, error_bytes);
 	if (!udp->carrier)
 		return -1;
-	udp->carrier_up = carrier_read(udp->carrier);
-	if (watch(udp, carrier_fd(udp->carrier), EPOLLIN, udp->carrier)) {
+	udp->carrier_up = carrier_read(udp->carrier) & udp->planes_open;
+	if (udp_watch(udp, carrier_fd(udp->carrier), EPOLLIN, udp->carrier)) {
 		snprintf(error, error_bytes, "epoll: %s", strerror(errno));
 		return -1;
 	}
@@ -214,10 +75,7 @@ static void close_port(struct weft_port *port)
 {
 	struct udp *udp = (struct udp *)port;
 
-	for (uint32_t i = 0; i < UDP_LANES_MAX; i++) {
-		close_lane(&udp->lanes[i]);
-		free(udp->lanes[i].waiting);
-	}
+	udp_lanes_close(udp);
 	if (udp->rx_fd >= 0)
 		close(udp->rx_fd);
 	carrier_close(udp->carrier);
@@ -249,7 +107,22 @@ static uint32_t room(struct weft_port *port, size_t *max)
 	const struct udp *udp = (const struct udp *)port;
 
 	*max = WEFT_NET_BURST;
-	return (port->planes == 32 ? UINT32_MAX : (1u << port->planes) - 1) & ~udp->full;
+	return udp_all_planes(udp) & ~udp->full;
+}
+
+/* Addresses come and go; one that could not be bound may be good by now, whatever is told. */
+static void look_at_links(struct udp *udp)
+{
+	uint32_t up = carrier_read(udp->carrier);
+	bool is_whole = udp->planes_open == udp_all_planes(udp);
+	uint64_t now = is_whole ? 0 : weft_clock_now(NULL);
+
+	if (carrier_has_moved(udp->carrier) || now > udp->look_at_ns) {
+		udp->look_at_ns = now + LOOK_NS;
+		udp_lanes_look(udp);
+		up = carrier_read(udp->carrier);
+	}
+	udp->carrier_up = up & udp->planes_open;
 }
 
 static uint32_t carrier(struct weft_port *port)
@@ -257,7 +130,7 @@ static uint32_t carrier(struct weft_port *port)
 	struct udp *udp = (struct udp *)port;
 
 	if (udp->carrier_age++ % CARRIER_EVERY == 0)
-		udp->carrier_up = carrier_read(udp->carrier);
+		look_at_links(udp);
 	return udp->carrier_up;
 }
 
@@ -334,10 +207,8 @@ static int open_all(struct udp *udp, char *error, size_t error_bytes)
 			udp->config.udp_port, strerror(errno));
 		return -1;
 	}
-	if (open_lanes(udp)) {
-		snprintf(error, error_bytes, "cannot open sending sockets: %s", strerror(errno));
+	if (udp_lanes_open(udp, error, error_bytes))
 		return -1;
-	}
 	return open_carrier(udp, error, error_bytes);
 }
 

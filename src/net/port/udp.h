@@ -37,11 +37,15 @@ struct udp {
 	struct peers *peers;
 	struct udp_rx *rx;
 	int rx_fd, epoll_fd;
+	bool is_v4;                       /* the kernel has no IPv6: names are those of IPv4 */
+	unsigned ifindex[WEFT_PORTS_MAX]; /* of the planes' addresses; 0: nobody has it */
+	uint32_t planes_open;             /* those whose address could be bound */
+	uint64_t look_at_ns;
 	uint16_t udp_port;
 	uint32_t n_lanes, src_ports;
 	uint32_t full; /* planes of which a lane has messages waiting */
 	uint32_t carrier_up, carrier_age;
-	bool drained;   /* the receive queue was empty a moment ago */
+	bool drained; /* the receive queue was empty a moment ago */
 	struct udp_lane lanes[UDP_LANES_MAX];
 	/* one burst, sorted by lane */
 	struct mmsghdr msgs[WEFT_NET_BURST];
@@ -49,6 +53,23 @@ struct udp {
 	uint8_t tclass_cmsg[WEFT_CLASS_NO_TRIM + 1][CMSG_SPACE(sizeof(int))]
 		__attribute__((aligned(8)));
 };
+
+static inline uint32_t udp_all_planes(const struct udp *udp)
+{
+	return (uint32_t)((UINT64_C(1) << udp->port.planes) - 1);
+}
+
+int udp_watch(struct udp *udp, int fd, uint32_t events, void *data);
+
+/* ---- udp_lanes.c: sending sockets ---- */
+
+int udp_set(int fd, int level, int name, int value);
+void udp_set_buffer(int fd, int force, int plain, uint32_t bytes);
+int udp_socket(struct udp *udp);
+int udp_bind(const struct udp *udp, int fd, const uint8_t addr[16], uint16_t *number);
+int udp_lanes_open(struct udp *udp, char *error, size_t error_bytes); /* of one plane at least */
+void udp_lanes_look(struct udp *udp); /* where planes are, and whether more of them are there */
+void udp_lanes_close(struct udp *udp);
 
 struct udp_rx *udp_rx_open(uint32_t mtu_bytes);
 void udp_rx_close(struct udp_rx *rx);

@@ -72,6 +72,13 @@ static bool read_control(struct msghdr *msg, uint8_t dst[16], int *tclass)
 			has_dst = true;
 		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
 			memcpy(tclass, CMSG_DATA(c), sizeof(*tclass));
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			const struct in_pktinfo *info = (const void *)CMSG_DATA(c);
+
+			memset(dst, 0, 10);
+			memset(dst + 10, 0xff, 2);
+			memcpy(dst + 12, &info->ipi_addr, 4);
+			has_dst = true;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
 			*tclass = *CMSG_DATA(c);
 		}
@@ -82,13 +89,19 @@ static bool read_control(struct msghdr *msg, uint8_t dst[16], int *tclass)
 /* WEFT_DROP_COUNT: taken; otherwise why not. */
 static enum weft_drop take(const struct udp *udp, struct mmsghdr *msg, struct weft_pkt *pkt)
 {
-	const struct sockaddr_in6 *from = msg->msg_hdr.msg_name;
+	struct sockaddr_in6 *from = msg->msg_hdr.msg_name, v4;
 	const uint8_t *datagram = msg->msg_hdr.msg_iov->iov_base;
-	struct weft_flow flow = { .src_port = ntohs(from->sin6_port), .dst_port = udp->udp_port };
+	struct weft_flow flow = { .dst_port = udp->udp_port };
 	struct weft_wire_fault fault;
 	uint32_t ev = 0;
-	uint32_t peer = peers_find(udp->peers, from, &ev);
 	int tclass = 0;
+
+	if (WEFT_UNLIKELY(udp->is_v4)) {
+		inet_read((const struct sockaddr_storage *)from, &v4);
+		from = &v4;
+	}
+	flow.src_port = ntohs(from->sin6_port);
+	uint32_t peer = peers_find(udp->peers, from, &ev);
 
 	if (peer == PEER_NONE)
 		return WEFT_DROP_UNKNOWN_PEER;

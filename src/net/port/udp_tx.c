@@ -31,8 +31,8 @@ void udp_tx_init(struct udp *udp)
 		int value = weft_tclass_encode(&udp->dscp, tclass);
 
 		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		cmsg->cmsg_level = IPPROTO_IPV6;
-		cmsg->cmsg_type = IPV6_TCLASS;
+		cmsg->cmsg_level = udp->is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
+		cmsg->cmsg_type = udp->is_v4 ? IP_TOS : IPV6_TCLASS;
 		memcpy(CMSG_DATA(cmsg), &value, sizeof(value));
 	}
 }
@@ -43,7 +43,7 @@ static void point(struct udp *udp, struct udp_out *out, struct mmsghdr *msg)
 
 	msg->msg_hdr = (struct msghdr){
 		.msg_name = &out->to,
-		.msg_namelen = sizeof(out->to),
+		.msg_namelen = udp->is_v4 ? sizeof(struct sockaddr_in) : sizeof(out->to),
 		.msg_iov = out->iov,
 		.msg_iovlen = out->n_iov,
 		.msg_control = is_data ? NULL : udp->tclass_cmsg[out->tclass],
@@ -79,6 +79,13 @@ static void build(struct udp *udp, const struct udp_lane *lane, const struct pee
 		net_crc32, &flow, out->headers, headers_bytes, payload, payload_bytes, out->tail);
 
 	out->to = path->to;
+	if (WEFT_UNLIKELY(udp->is_v4)) {
+		struct sockaddr_storage name;
+
+		(void)inet_name(true, (const uint8_t *)&path->to.sin6_addr,
+			ntohs(path->to.sin6_port), &name);
+		memcpy(&out->to, &name, sizeof(out->to));
+	}
 	out->tclass = pkt->tclass;
 	out->iov[0] = (struct iovec){ out->headers, headers_bytes };
 	out->n_iov = 1;
@@ -97,7 +104,7 @@ static size_t push(struct udp *udp, const struct udp_lane *lane, struct mmsghdr 
 	while (done < n) {
 		int sent = sendmmsg(lane->fd, msgs + done, (unsigned)(n - done), MSG_DONTWAIT);
 
-		udp->port.stats.tx_calls++;
+		udp->port.stats.tx_calls++; /* without a socket (its plane is not there) EBADF */
 		if (sent > 0) {
 			udp->port.stats.tx_pkts += (uint64_t)sent;
 			done += (size_t)sent;

@@ -59,6 +59,79 @@ static bool deny_ipv6(void)
 	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
+/* Set-up lines. */
+static void check_line(void)
+{
+	uint8_t addrs[1][16];
+	char error[256];
+	uint64_t deadline_ns = weft_clock_now(NULL) + UINT64_C(5000000000);
+	int listener = line_listen(7010, error, sizeof(error));
+
+	REQUIRE(listener >= 0);
+	memcpy(addrs[0], one, 16);
+	int fd = line_connect((const uint8_t(*)[16])addrs, 1, 7010, deadline_ns);
+
+	CHECK(fd >= 0);
+	int other = line_accept(listener, deadline_ns);
+
+	CHECK(other >= 0);
+	close(other);
+	close(fd);
+	close(listener);
+}
+
+static struct weft_port *open_port(uint16_t *udp_port, uint16_t src_port[])
+{
+	struct weft_udp_config config = {
+		.format = WEFT_UDP_PLAIN, .planes = 2, .mtu_bytes = 1024, .src_ports = 1
+	};
+	struct weft_port *port = NULL;
+	char error[256] = "";
+
+	memcpy(config.addr[0], one, 16);
+	config.addr[1][15] = 1; /* ::1, which is not there */
+	if (weft_udp_open(&port, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(port);
+	(void)weft_udp_numbers(port, udp_port, src_port);
+	return port;
+}
+
+/* Packets, by the plane of IPv4. */
+static void check_port(void)
+{
+	struct weft_udp_path path = { .ev = 0 };
+	struct weft_udp_peer attr = { .n_src_ports = 1, .addrs = 1, .paths = &path, .n_paths = 1 };
+	uint16_t number, src_port[WEFT_UDP_SRC_PORTS_MAX];
+	struct weft_port *b = open_port(&attr.udp_port, attr.src_port);
+	struct weft_port *a = open_port(&number, src_port);
+	struct weft_pkt got, pkt = { .peer = 3,
+		.op = WEFT_OP_WRITE_ONLY,
+		.dqpn = 9,
+		.psn = 5,
+		.w = { .data = one, .len_bytes = 16, .msg_bytes = 16, .rkey = 1 } };
+	size_t n = 0;
+
+	CHECK_EQ(a->ops->carrier(a), 1);
+	memcpy(attr.addr[0], one, 16);
+	memcpy(path.dst, one, 16);
+	memcpy(path.arrive, one, 16);
+	CHECK_EQ(weft_udp_peer_add(a, 3, &attr), 0);
+	attr.udp_port = number;
+	memcpy(attr.src_port, src_port, sizeof(attr.src_port));
+	CHECK_EQ(weft_udp_peer_add(b, 4, &attr), 0);
+	a->ops->tx(a, &pkt, 1);
+	for (unsigned i = 0; i < 100 && !n; i++) {
+		b->ops->wait(b, 10000000);
+		n = b->ops->rx(b, &got, 1);
+	}
+	CHECK_EQ(n, 1);
+	CHECK_EQ(got.peer, 4);
+	CHECK_EQ(memcmp(got.w.data, one, 16), 0);
+	a->ops->close(a);
+	b->ops->close(b);
+}
+
 /* The last test: there is no way back. */
 TEST(weft_inet_socket__does_without_ipv6)
 {
@@ -75,4 +148,6 @@ TEST(weft_inet_socket__does_without_ipv6)
 	CHECK_EQ(errno, EAFNOSUPPORT);
 	close(fd);
 	check_exchange();
+	check_line();
+	check_port();
 }

@@ -186,7 +186,7 @@ TEST(weft_udp_open__says_what_is_wrong)
 	CHECK_EQ(weft_udp_open(&port, &config, error, sizeof(error)), -1);
 	CHECK(strstr(error, "src_ports") != NULL);
 	config = plain();
-	config.addr[0][0] = 0xfd; /* nobody's */
+	config.addr[0][0] = config.addr[1][0] = 0xfd; /* nobody's */
 	CHECK_EQ(weft_udp_open(&port, &config, error, sizeof(error)), -1);
-	CHECK(strlen(error) > 10);
+	CHECK_STR(error, "plane 0, address fd00::1: no interface of this host has it");
 }
