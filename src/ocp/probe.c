@@ -41,6 +41,12 @@ static int send_one(struct station *station, enum mrc_ctl_ep_op_type op,
 				 req->op.port_status_update.port_status >> 1, cookie);
 }
 
+/* What ends one request of a batch, and not the batch. */
+static bool is_of_one(int error)
+{
+	return error == EHOSTUNREACH || error == ENETUNREACH || error == ENOENT;
+}
+
 /* Answers that have come; they are in no order.  Returns how many of the batch are settled. */
 static int collect(struct station *station, const struct mrc_ctl_ep_req *req, int n, uint32_t first,
 	struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
@@ -64,30 +70,46 @@ static int collect(struct station *station, const struct mrc_ctl_ep_req *req, in
 	return settled;
 }
 
+/*
+ * Each turn tries one request that has not gone: whoever cannot be asked yet (as many as fit are
+ * under way; a host that was never met has not answered) stands behind the others.
+ */
 static int run_batch(struct station *station, enum mrc_ctl_ep_op_type op,
 	const struct mrc_ctl_ep_req *req, int num_req, uint64_t until_ns,
 	struct mrc_ctl_ep_rsp *rsp, int *num_rsp)
 {
 	uint32_t *evs = calloc(EVS_MAX, sizeof(*evs));
 	uint32_t first = next_cookie;
-	int sent = 0, settled = 0, rc = evs ? 0 : ENOMEM;
+	bool has_gone[BATCH_MAX] = { false };
+	int left = num_req, settled = 0, unreached = 0, rc = evs ? 0 : ENOMEM;
 
 	next_cookie += (uint32_t)num_req;
-	while (!rc && settled < num_req && weft_clock_now(NULL) < until_ns) {
-		if (sent < num_req) {
-			rc = send_one(station, op, &req[sent], first + (uint32_t)sent, evs);
-			sent += !rc;
-			rc = rc == EAGAIN ? 0 : rc; /* as many are under way as fit */
+	for (int at = 0; !rc && settled < num_req && weft_clock_now(NULL) < until_ns;
+		at = (at + 1) % num_req) {
+		bool moves = false;
+
+		if (left && has_gone[at])
+			continue;
+		if (left) {
+			rc = send_one(station, op, &req[at], first + (uint32_t)at, evs);
+			moves = rc != EAGAIN;
+			has_gone[at] = moves;
+			left -= moves;
+			if (is_of_one(rc)) { /* the others have their answers */
+				unreached++;
+				settled++;
+			}
+			rc = rc == EAGAIN || is_of_one(rc) ? 0 : rc;
 		}
 		int more = collect(station, req, num_req, first, rsp, num_rsp);
 
 		settled += more;
-		if (!more && sent == num_req)
+		if (!more && !moves)
 			nanosleep(&(struct timespec){ .tv_nsec = TURN_NS }, NULL);
 	}
 	free(evs);
 	if (!rc && !*num_rsp)
-		rc = ETIMEDOUT;
+		rc = unreached == num_req ? EHOSTUNREACH : ETIMEDOUT;
 	return rc;
 }
 

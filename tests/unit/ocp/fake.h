@@ -22,6 +22,7 @@ struct weft_dev {
 	struct weft_probe_done probe[64];
 	bool admin[FAKE_PLANES];
 	uint32_t paths[64], n_paths, active, n_marks, n_replaced, told_planes;
+	uint32_t unmet_ev; /* its probe waits for a host to answer; 0: none does */
 	struct {
 		uint32_t ev;
 		enum weft_path_state to;
@@ -313,7 +314,7 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 {
 	(void)dev;
 	CHECK_MEM(gid, fake_peer, 16);
-	if (fake_dev.n_probes == 4)
+	if (fake_dev.n_probes == 4 || (ev && ev == fake_dev.unmet_ev))
 		return EAGAIN;
 	fake_dev.probe[fake_dev.n_probes++] = (struct weft_probe_done){
 		.ev = ev, .rtt_ns = ev == 2 ? 0 : 1000 + ev, .cookie = cookie,

@@ -42,6 +42,32 @@ TEST(mrc_ctl_ep_batch_send_wait__measures_each_path)
 	fake_close(context);
 }
 
+/* Neither a host that cannot be asked nor one that has not been met keeps the others' answers. */
+TEST(mrc_ctl_ep_batch_send_wait__goes_on_behind_those_it_cannot_reach)
+{
+	struct mrc_context *context = fake_open(0);
+	struct mrc_ctl_ep_req req[7];
+	struct mrc_ctl_ep_rsp rsp[7];
+	int n = 0;
+
+	memset(req, 0, sizeof(req));
+	for (int i = 0; i < 7; i++) {
+		req[i].req_id = (uint16_t)i;
+		req[i].ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV;
+		req[i].req_ev = stage_ev((uint32_t)(i % 4) << 16, (uint8_t)(i % 4 + 1));
+		memcpy(req[i].dgid.raw, fake_peer, 16);
+	}
+	req[0].dgid.raw[15]++; /* nobody */
+	req[4].dgid.raw[15]++;
+	fake_dev.unmet_ev = 0x20000; /* requests 2 and 6 */
+	CHECK(!mrc_ctl_ep_batch_send_wait(
+		context, 0, MRC_CTL_EP_OP_EV_PROBE, req, 7, SECOND / 10, rsp, &n));
+	CHECK_EQ(n, 3);
+	for (int i = 0; i < n; i++)
+		CHECK(rsp[i].req_id == 1 || rsp[i].req_id == 3 || rsp[i].req_id == 5);
+	fake_close(context);
+}
+
 TEST(mrc_ctl_ep_batch_send_wait__tells_ports)
 {
 	struct mrc_context *context = fake_open(0);
