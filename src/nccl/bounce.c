@@ -84,10 +84,10 @@ static int lane_get(struct comm *comm, const struct memory *memory, struct weft_
 
 int bounce_lane(struct comm *comm, const struct memory *memory, struct weft_gpu_lane **lane)
 {
-	pthread_mutex_lock(&comm->bounce.lock);
+	weft_lock_take(&comm->bounce.lock);
 	int error = lane_get(comm, memory, lane);
 
-	pthread_mutex_unlock(&comm->bounce.lock);
+	weft_lock_give(&comm->bounce.lock);
 	return error;
 }
 
@@ -119,10 +119,10 @@ void bounce_settle(struct comm *comm)
 {
 	struct weft_gpu_lane *lanes[LANES_MAX];
 
-	pthread_mutex_lock(&comm->bounce.lock);
+	weft_lock_take(&comm->bounce.lock);
 	for (uint32_t i = 0; i < LANES_MAX; i++)
 		lanes[i] = comm->bounce.lanes[i].lane;
-	pthread_mutex_unlock(&comm->bounce.lock);
+	weft_lock_give(&comm->bounce.lock);
 	for (uint32_t i = 0; i < LANES_MAX && lanes[i]; i++)
 		(void)weft_gpu_lane_settle(lanes[i]);
 }

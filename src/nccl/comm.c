@@ -71,7 +71,7 @@ int comm_open(struct nic *nic, bool is_sender, struct comm **out, struct comm_en
 		return WEFT_NCCL_SYSTEM_ERROR;
 	comm->nic = nic_again(nic);
 	comm->is_sender = is_sender;
-	pthread_mutex_init(&comm->bounce.lock, NULL);
+	weft_lock_open(&comm->bounce.lock);
 	/* Whole pages: nothing else of the program lies in what the peer may write to. */
 	comm->calls = aligned_alloc(4096, (sizeof(*comm->calls) + 4095) / 4096 * 4096);
 	if (!comm->calls)
@@ -142,7 +142,7 @@ int comm_close(void *arg)
 		(void)weft_dev_mr_close(comm->calls_mr);
 	free(comm->calls);
 	nic_put(comm->nic);
-	pthread_mutex_destroy(&comm->bounce.lock);
+	weft_lock_close(&comm->bounce.lock);
 	free(comm);
 	return WEFT_NCCL_SUCCESS;
 }

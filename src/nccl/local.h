@@ -34,6 +34,7 @@
 #include <weft/base.h>
 #include <weft/device.h>
 #include <weft/gpu.h>
+#include <weft/lock.h>
 #include <weft/nccl.h>
 
 #define CALLS 64u /* slots for calls: more than can be in flight */
@@ -95,7 +96,7 @@ struct piece {
 
 /* begun >= posted >= freed, all run freely; a piece is in place [number % PIECES]. */
 struct bounce {
-	pthread_mutex_t lock;        /* of opening: NCCL registers memory by a thread of its own */
+	struct weft_lock lock;        /* of opening: NCCL registers memory by a thread of its own */
 	uint8_t *at;                 /* NULL: not needed so far */
 	struct weft_gpu_place place; /* by which it is pinned */
 	struct weft_dev_mr *mr;

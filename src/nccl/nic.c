@@ -10,18 +10,31 @@
 weft_nccl_log_fn *nccl_log;
 
 static struct {
-	pthread_mutex_t lock;
+	struct weft_lock lock;
 	struct nic nics[WEFT_DEV_MAX];
 	int n;
-} all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} all = { .lock = WEFT_LOCK_INIT };
+
+/* Another thread of the parent may have had it; the parent's devices are dead here, and say so. */
+static void in_child(void)
+{
+	weft_lock_open(&all.lock);
+}
+
+static void watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
 
 int nic_init(weft_nccl_log_fn *log)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct weft_dev_name names[WEFT_DEV_MAX];
 	char error[256] = "";
 
+	(void)pthread_once(&once, watch_forks);
 	nccl_log = log;
-	pthread_mutex_lock(&all.lock);
+	weft_lock_take(&all.lock);
 	if (!all.n) {
 		int n = weft_dev_list(names, error, sizeof(error));
 
@@ -29,7 +42,7 @@ int nic_init(weft_nccl_log_fn *log)
 			all.nics[i].name = names[i];
 		all.n = n > 0 ? n : 0;
 	}
-	pthread_mutex_unlock(&all.lock);
+	weft_lock_give(&all.lock);
 	if (all.n)
 		return WEFT_NCCL_SUCCESS;
 	if (*error)
@@ -65,26 +78,26 @@ struct nic *nic_get(int dev)
 
 	if (!nic)
 		return NULL;
-	pthread_mutex_lock(&all.lock);
+	weft_lock_take(&all.lock);
 	if (nic->users || nic_open(nic))
 		nic->users++;
 	else
 		nic = NULL;
-	pthread_mutex_unlock(&all.lock);
+	weft_lock_give(&all.lock);
 	return nic;
 }
 
 struct nic *nic_again(struct nic *nic)
 {
-	pthread_mutex_lock(&all.lock);
+	weft_lock_take(&all.lock);
 	nic->users++;
-	pthread_mutex_unlock(&all.lock);
+	weft_lock_give(&all.lock);
 	return nic;
 }
 
 void nic_put(struct nic *nic)
 {
-	pthread_mutex_lock(&all.lock);
+	weft_lock_take(&all.lock);
 	/* What NCCL has not deregistered holds the domain: then the device stays open. */
 	if (!--nic->users && !weft_dev_pd_close(nic->pd)) {
 		(void)weft_dev_close(nic->dev);
@@ -92,7 +105,7 @@ void nic_put(struct nic *nic)
 	} else if (!nic->users) {
 		nic->users = 1;
 	}
-	pthread_mutex_unlock(&all.lock);
+	weft_lock_give(&all.lock);
 }
 
 int nic_properties(int dev, struct weft_nccl_properties_v12 *p)

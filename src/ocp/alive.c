@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_lock lock = WEFT_LOCK_INIT;
 static const void **table; /* open addressing, 2^ places, at most half of them taken */
 static size_t places, taken;
 
@@ -50,39 +50,39 @@ static bool grow(void)
 
 void alive_hold(void)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 }
 
 void alive_let_go(void)
 {
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }
 
 bool alive_add(const void *object)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	bool fits = 2 * (taken + 1) <= places || grow();
 
 	if (fits) {
 		table[find(object)] = object;
 		taken++;
 	}
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	return fits;
 }
 
 bool alive_is(const void *object)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	bool is = object && places && table[find(object)] == object;
 
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 	return is;
 }
 
 void alive_drop(const void *object)
 {
-	pthread_mutex_lock(&lock);
+	weft_lock_take(&lock);
 	size_t at = places ? find(object) : 0;
 
 	if (places && table[at] == object) {
@@ -96,5 +96,5 @@ void alive_drop(const void *object)
 			table[find(pushed)] = pushed;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	weft_lock_give(&lock);
 }

@@ -46,11 +46,11 @@ static int take(struct mrc_context *context, struct mrc_async_event *event)
 	struct weft_dev_event from;
 	int rc;
 
-	pthread_mutex_lock(&context->station->lock);
+	weft_lock_take(&context->station->lock);
 	do
 		rc = weft_dev_listener_get(context->listener, &from);
 	while (!rc && !translate(&from, event));
-	pthread_mutex_unlock(&context->station->lock);
+	weft_lock_give(&context->station->lock);
 	return rc;
 }
 

@@ -20,7 +20,7 @@
 
 #define FAMILY "/dev/shm/weft-profiles-%u-" /* of all files of a user */
 
-static pthread_mutex_t stations_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_lock stations_lock = WEFT_LOCK_INIT;
 static struct station *stations;
 static _Atomic uint32_t owners = 1;
 
@@ -28,9 +28,9 @@ static pthread_once_t forks = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&stations_lock);
+	weft_lock_take(&stations_lock);
 	for (struct station *at = stations; at; at = at->next)
-		pthread_mutex_lock(&at->lock);
+		weft_lock_take(&at->lock);
 	alive_hold();
 }
 
@@ -38,8 +38,8 @@ static void after_fork(void)
 {
 	alive_let_go();
 	for (struct station *at = stations; at; at = at->next)
-		pthread_mutex_unlock(&at->lock);
-	pthread_mutex_unlock(&stations_lock);
+		weft_lock_give(&at->lock);
+	weft_lock_give(&stations_lock);
 }
 
 static void after_fork_in_child(void)
@@ -123,7 +123,7 @@ static struct station *make(struct weft_dev *dev)
 		return fail_null(rc);
 	}
 	station->plant = station->file.plant;
-	pthread_mutex_init(&station->lock, NULL);
+	weft_lock_open(&station->lock);
 	plant_lock(station->plant);
 	station->events_seen = station->plant->events;
 	plant_unlock(station->plant);
@@ -134,7 +134,7 @@ static struct station *make(struct weft_dev *dev)
 struct station *station_take(struct weft_dev *dev)
 {
 	pthread_once(&forks, watch_forks);
-	pthread_mutex_lock(&stations_lock);
+	weft_lock_take(&stations_lock);
 	struct station *station = stations;
 
 	while (station && station->dev != dev)
@@ -145,13 +145,13 @@ struct station *station_take(struct weft_dev *dev)
 	}
 	if (station)
 		station->contexts++;
-	pthread_mutex_unlock(&stations_lock);
+	weft_lock_give(&stations_lock);
 	return station;
 }
 
 void station_give(struct station *station)
 {
-	pthread_mutex_lock(&stations_lock);
+	weft_lock_take(&stations_lock);
 	bool is_last = !--station->contexts;
 
 	for (struct station **at = &stations; is_last && *at; at = &(*at)->next) {
@@ -160,12 +160,12 @@ void station_give(struct station *station)
 			break;
 		}
 	}
-	pthread_mutex_unlock(&stations_lock);
+	weft_lock_give(&stations_lock);
 	if (!is_last || station_is_dead(station))
 		return;
 	watcher_stop(station);
 	plant_close(&station->file);
-	pthread_mutex_destroy(&station->lock);
+	weft_lock_close(&station->lock);
 	free(station);
 }
 

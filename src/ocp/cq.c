@@ -112,7 +112,7 @@ static int take(struct mrc_comp_channel *channel, struct mrc_cq **cq)
 	void *user;
 	int rc = 0;
 
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	do {
 		if (read(channel->bell[0], &got, sizeof(got)) == (ssize_t)sizeof(got))
 			continue;
@@ -124,7 +124,7 @@ static int take(struct mrc_comp_channel *channel, struct mrc_cq **cq)
 		atomic_fetch_add(&got->unacked, 1);
 		*cq = got;
 	}
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return rc;
 }
 
@@ -208,14 +208,14 @@ int mrc_destroy_cq(struct mrc_cq *cq)
 		return EINVAL;
 	struct station *station = cq->context->station;
 
-	pthread_mutex_lock(&station->lock); /* nobody is being told of it meanwhile */
+	weft_lock_take(&station->lock); /* nobody is being told of it meanwhile */
 	int rc = 0;
 
 	if (cq->inner)
 		rc = weft_dev_cq_close(cq->inner);
 	else
 		ev_queue_close(cq);
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	if (rc)
 		return rc;
 	alive_drop(cq);

@@ -36,13 +36,13 @@ struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, 
 	atomic_fetch_add(&mrc_ctx->objects, 1);
 	if (channel)
 		atomic_fetch_add(&channel->queues, 1);
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	plant_lock(station->plant);
 	cq->at = station->plant->events;
 	plant_unlock(station->plant);
 	cq->next = station->ev_queues;
 	station->ev_queues = cq;
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return cq;
 }
 
@@ -73,13 +73,13 @@ int ev_queue_arm(struct mrc_cq *cq, int solicited_only)
 	(void)solicited_only; /* events are nobody's request */
 	if (!cq->channel)
 		return EINVAL;
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	plant_lock(station->plant);
 	bool is_waiting = station->plant->events != cq->at;
 
 	plant_unlock(station->plant);
 	cq->armed = !(is_waiting && channel_ring(cq));
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return 0;
 }
 
@@ -93,7 +93,7 @@ int mrc_ctl_poll_ev_event(struct mrc_cq *ev_cq, int num_entries, struct mrc_ctl_
 	uint64_t lost = 0;
 	int n = 0;
 
-	pthread_mutex_lock(&ev_cq->context->station->lock);
+	weft_lock_take(&ev_cq->context->station->lock);
 	plant_lock(plant);
 	if (num_entries && plant->events - ev_cq->at > ev_cq->capacity) {
 		lost = plant->events - ev_cq->at - ev_cq->capacity;
@@ -110,6 +110,6 @@ int mrc_ctl_poll_ev_event(struct mrc_cq *ev_cq, int num_entries, struct mrc_ctl_
 		lost = 0;
 	}
 	plant_unlock(plant);
-	pthread_mutex_unlock(&ev_cq->context->station->lock);
+	weft_lock_give(&ev_cq->context->station->lock);
 	return n;
 }

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <weft/base.h>
 #include <weft/device.h>
+#include <weft/lock.h>
 #include <weft/verbs.h>
 
 #define HINTS_MAX 1024u
@@ -38,7 +39,7 @@ struct station {
 	uint32_t contexts;
 	pid_t pid; /* whose it is: a child of it has neither the watcher nor a row in the plant */
 	_Atomic uint32_t hints;
-	pthread_mutex_t lock; /* of what follows */
+	struct weft_lock lock; /* of what follows */
 	struct mrc_qp *qps;   /* in RTR or later */
 	struct mrc_cq *ev_queues;
 	uint64_t events_seen; /* plant->events when queues were last rung for */
@@ -86,7 +87,7 @@ struct mrc_qp_hint {
 
 struct mrc_qp {
 	struct mrc_context *context;
-	pthread_mutex_t lock; /* of `attr` and what follows from it: moves and questions queue */
+	struct weft_lock lock; /* of `attr` and what follows from it: moves and questions queue */
 	struct weft_dev_qp *inner;
 	struct mrc_qp_init_attr init;
 	struct mrc_qp_attr attr; /* as it was set, with defaults */

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include <weft/lock.h>
 
 static void bury_dead(struct plant *plant)
 {
@@ -63,13 +64,19 @@ void plant_detach(struct plant *plant)
 
 void plant_lock(struct plant *plant)
 {
+	int before = weft_cancel_off();
+
 	if (pthread_mutex_lock(&plant->lock) == EOWNERDEAD)
 		pthread_mutex_consistent(&plant->lock);
+	plant->cancel = before;
 }
 
 void plant_unlock(struct plant *plant)
 {
+	int before = plant->cancel;
+
 	pthread_mutex_unlock(&plant->lock);
+	weft_cancel_on(before);
 }
 
 struct plant_fmt *plant_fmt_find(struct plant *plant, uint64_t id)

@@ -75,6 +75,7 @@ struct plant_user {
 struct plant {
 	uint32_t magic, bytes;
 	pthread_mutex_t lock; /* robust, between processes */
+	int cancel;           /* the holder's cancelability state, as in weft_lock */
 	uint32_t ports_shut;  /* by a controller; bit n: plane n */
 	uint64_t events;      /* ever; event i lies in event[i % PLANT_EVENTS] */
 	struct plant_fmt fmt[PLANT_PROFILES];

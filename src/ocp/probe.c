@@ -19,7 +19,7 @@
 #define BATCH_MAX 1024
 #define TURN_NS   50000
 
-static pthread_mutex_t batch_lock = PTHREAD_MUTEX_INITIALIZER; /* answers have one reader */
+static struct weft_lock batch_lock = WEFT_LOCK_INIT; /* answers have one reader */
 static uint32_t next_cookie = 1;
 
 static int send_one(struct station *station, enum mrc_ctl_ep_op_type op,
@@ -138,10 +138,10 @@ int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc,
 		if (!is_possible(mrc_ctx->station, op_type, &req[i]))
 			return fail(EINVAL);
 	}
-	pthread_mutex_lock(&batch_lock);
+	weft_lock_take(&batch_lock);
 	int rc = run_batch(mrc_ctx->station, op_type, req, num_req,
 		weft_clock_now(NULL) + rsp_timeout, rsp, num_rsp);
 
-	pthread_mutex_unlock(&batch_lock);
+	weft_lock_give(&batch_lock);
 	return rc ? fail(rc) : 0;
 }

@@ -145,10 +145,10 @@ int profile_apply(struct mrc_qp *qp, const uint8_t gid[16], struct weft_dev_qp_a
 		return rc;
 	}
 	memset(qp->state, WEFT_PATH_EMPTY, sizeof(qp->state));
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	qp->next = station->qps;
 	station->qps = qp;
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ void profile_release(struct mrc_qp *qp)
 {
 	struct station *station = qp->context->station;
 
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	for (struct mrc_qp **at = &station->qps; *at; at = &(*at)->next) {
 		if (*at == qp) {
 			*at = qp->next;
@@ -170,7 +170,7 @@ void profile_release(struct mrc_qp *qp)
 		plant_use(station->plant, qp->evs, qp->cc, -1);
 		plant_unlock(station->plant);
 	}
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	if (qp->paths)
 		weft_dev_paths_close(station->dev, qp->paths);
 	free(qp->ev);

@@ -65,7 +65,7 @@ struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_att
 	if (!qp)
 		return fail_null(ENOMEM);
 	qp->context = mrc_ctx;
-	pthread_mutex_init(&qp->lock, NULL);
+	weft_lock_open(&qp->lock);
 	qp->init = *asked;
 	qp->init.cap = grant(&asked->cap, &dev);
 	struct weft_dev_qp_init init = { .profile = WEFT_DEV_STRICT,
@@ -102,16 +102,16 @@ int mrc_destroy_qp(struct mrc_qp *qp)
 	struct weft_dev_qp *inner = qp->inner;
 	struct station *station = qp->context->station;
 
-	pthread_mutex_lock(&station->lock); /* the watcher may be looking at it */
+	weft_lock_take(&station->lock); /* the watcher may be looking at it */
 	int rc = weft_dev_qp_close(inner);
 
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	if (rc)
 		return rc;
 	alive_drop(qp);
 	profile_release(qp);
 	acks_await(&qp->unacked);
-	pthread_mutex_destroy(&qp->lock);
+	weft_lock_close(&qp->lock);
 	if (qp->attr.qp_hint)
 		atomic_fetch_sub(&qp->attr.qp_hint->users, 1);
 	atomic_fetch_sub(&qp->context->objects, 1);
@@ -136,7 +136,7 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 	if (!alive_is(qp) || (vattr_mask && !vattr) || (mrc_attr_mask && !mrc_attr) ||
 		mrc_attr_mask & ~MRC_QP_ALL || vattr_mask & ~VERBS_QP_ALL)
 		return EINVAL;
-	pthread_mutex_lock(&qp->lock);
+	weft_lock_take(&qp->lock);
 	weft_dev_qp_query(qp->inner, &own, &init);
 	if (vattr) {
 		memset(vattr, 0, sizeof(*vattr));
@@ -155,6 +155,6 @@ int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 		*mrc_attr = qp->attr;
 	if (init_attr)
 		*init_attr = qp->init;
-	pthread_mutex_unlock(&qp->lock);
+	weft_lock_give(&qp->lock);
 	return 0;
 }

@@ -258,8 +258,8 @@ int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask,
 		return rc;
 	if (station_is_dead(qp->context->station))
 		return ENODEV;
-	pthread_mutex_lock(&qp->lock);
+	weft_lock_take(&qp->lock);
 	rc = modify(qp, vattr, vattr_mask, mrc_attr, mrc_attr_mask);
-	pthread_mutex_unlock(&qp->lock);
+	weft_lock_give(&qp->lock);
 	return rc;
 }

@@ -170,7 +170,7 @@ int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num,
 	struct station *station = context->station;
 	uint32_t bit = UINT32_C(1) << (port_num - 1u);
 
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	plant_lock(station->plant); /* other processes' watchers will see it */
 	if (attr->port_admin_state == MRC_CTL_PORT_ADMIN_ENABLED)
 		station->plant->ports_shut &= ~bit;
@@ -178,6 +178,6 @@ int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num,
 		station->plant->ports_shut |= bit;
 	plant_unlock(station->plant);
 	watcher_set_ports(station);
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return 0;
 }

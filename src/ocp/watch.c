@@ -107,7 +107,7 @@ void watcher_set_ports(struct station *station)
 
 void watcher_look(struct station *station)
 {
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	watcher_set_ports(station);
 	plant_lock(station->plant);
 	for (struct mrc_qp *qp = station->qps; qp; qp = qp->next) {
@@ -123,7 +123,7 @@ void watcher_look(struct station *station)
 	plant_unlock(station->plant);
 	if (is_news)
 		ev_queue_ring(station);
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 }
 
 static void *run(void *arg)
@@ -142,7 +142,7 @@ int watcher_start(struct station *station)
 	sigset_t all, old;
 	int rc = 0;
 
-	pthread_mutex_lock(&station->lock);
+	weft_lock_take(&station->lock);
 	if (!station->is_watched) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
@@ -150,7 +150,7 @@ int watcher_start(struct station *station)
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		station->is_watched = !rc;
 	}
-	pthread_mutex_unlock(&station->lock);
+	weft_lock_give(&station->lock);
 	return rc;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ends.h"
 
+#include <sys/wait.h>
+
 TEST(nic_properties__says_what_the_device_can)
 {
 	struct weft_nccl_properties_v12 p;
@@ -56,6 +58,43 @@ TEST(nic_get__opens_once_and_closes_at_the_last)
 	CHECK(b->dev == dev);
 	nic_put(b);
 	CHECK(!b->dev);
+}
+
+static _Atomic bool must_end;
+
+static void *open_and_close(void *arg)
+{
+	while (!must_end) {
+		struct nic *nic = nic_get(0);
+
+		if (nic)
+			nic_put(nic);
+	}
+	return arg;
+}
+
+/* While another thread is in the midst of opening a device: the child has no such thread. */
+TEST(nic_get__answers_in_a_child)
+{
+	pthread_t thread;
+	int status = 0;
+
+	ends_init();
+	must_end = false;
+	REQUIRE(!pthread_create(&thread, NULL, open_and_close, NULL));
+	for (int i = 0; i < 20 && !status; i++) {
+		pid_t child = fork();
+
+		REQUIRE(child >= 0);
+		if (!child) {
+			alarm(5);
+			_exit(nic_init(NULL) == WEFT_NCCL_SUCCESS && !nic_get(1000) ? 0 : 1);
+		}
+		REQUIRE(waitpid(child, &status, 0) == child);
+	}
+	CHECK_EQ(status, 0);
+	must_end = true;
+	REQUIRE(!pthread_join(thread, NULL));
 }
 
 /* nic_init() has found one in this process, and looks only once: in another. */

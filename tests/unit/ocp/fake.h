@@ -28,7 +28,7 @@ struct weft_dev {
 		enum weft_path_state to;
 	} mark[16];
 	bool is_connected, overrun;
-	pthread_mutex_t *must_be_held; /* by who takes an event, NULL: whoever */
+	struct weft_lock *must_be_held; /* by who takes an event, NULL: whoever */
 	enum weft_path_state state[FAKE_PLANES * FAKE_UPLINKS];
 	int paths_open, qps_open, cqs_open, channels_open, listeners;
 };
@@ -143,7 +143,7 @@ int weft_dev_channel_fd(const struct weft_dev_channel *channel)
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 {
 	if (fake_dev.must_be_held)
-		CHECK_EQ(pthread_mutex_trylock(fake_dev.must_be_held), EBUSY);
+		CHECK(!weft_lock_try(fake_dev.must_be_held));
 	return read(channel->fd[0], user, sizeof(*user)) == sizeof(*user) ? 0 : errno;
 }
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,

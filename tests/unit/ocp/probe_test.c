@@ -68,6 +68,38 @@ TEST(mrc_ctl_ep_batch_send_wait__goes_on_behind_those_it_cannot_reach)
 	fake_close(context);
 }
 
+static void *ask_in_vain(void *context)
+{
+	struct mrc_ctl_ep_req req = { .ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV,
+		.req_ev = stage_ev(0x20000, 3) };
+	struct mrc_ctl_ep_rsp rsp;
+	int n = 0;
+
+	memcpy(req.dgid.raw, fake_peer, 16);
+	(void)mrc_ctl_ep_batch_send_wait(
+		context, 0, MRC_CTL_EP_OP_EV_PROBE, &req, 1, SECOND / 4, &rsp, &n);
+	pthread_testcancel();
+	return context;
+}
+
+/* A thread that is cancelled while it waits for answers takes no lock with it. */
+TEST(mrc_ctl_ep_batch_send_wait__survives_a_cancelled_thread)
+{
+	struct mrc_context *context = fake_open(0);
+	pthread_t thread;
+	void *end = NULL;
+
+	fake_dev.unmet_ev = 0x20000;
+	REQUIRE(!pthread_create(&thread, NULL, ask_in_vain, context));
+	usleep(SECOND / 20 / 1000);
+	REQUIRE(!pthread_cancel(thread) && !pthread_join(thread, &end));
+	CHECK(end == PTHREAD_CANCELED);
+	alarm(30);
+	CHECK(ask_in_vain(context) == context);
+	alarm(0);
+	fake_close(context);
+}
+
 TEST(mrc_ctl_ep_batch_send_wait__tells_ports)
 {
 	struct mrc_context *context = fake_open(0);

@@ -22,7 +22,7 @@ static inline void stage_open(struct stage *stage)
 	REQUIRE(!plant_open(&stage->station.file, stage->path, true));
 	stage->station.plant = stage->station.file.plant;
 	stage->station.planes = 4;
-	pthread_mutex_init(&stage->station.lock, NULL);
+	weft_lock_open(&stage->station.lock);
 	stage->context.station = &stage->station;
 	stage->context.version = MRC_API_CURRENT_VERSION;
 	REQUIRE(alive_add(&stage->context));
