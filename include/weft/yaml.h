@@ -69,6 +69,8 @@ struct weft_yaml_field {
 bool weft_yaml_fail(struct weft_yaml *doc, uint32_t line, const char *field, const char *format,
 	...) __attribute__((format(printf, 4, 5)));
 uint32_t weft_yaml_line(const yaml_node_t *node);
+/* False, with its line: after the document that has been loaded comes another one. */
+bool weft_yaml_is_last(struct weft_yaml *doc, yaml_parser_t *parser);
 /* Fills a struct of values from a mapping; where names it in errors ("" for the root). */
 bool weft_yaml_fields(struct weft_yaml *doc, yaml_node_t *map, const char *where,
 	const struct weft_yaml_field *fields, void *values);

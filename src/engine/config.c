@@ -10,6 +10,8 @@
  */
 #include "local.h"
 
+#include <weft/rtt.h>
+
 void weft_config_default(struct weft_config *config)
 {
 	*config = (struct weft_config){
@@ -57,17 +59,17 @@ static bool extended_is_possible(const struct weft_config *c)
 
 bool config_is_possible(const struct weft_config *c)
 {
-	return pow2_in(c->qps, 1, 65536) && in(c->cqs, 1, 65536) &&
-	       pow2_in(c->regions, 1, 65536) && in(c->pathsets, 1, 65535) &&
-	       in(c->paths_per_set, 1, 512) && in(c->paths, 0, 1u << 24) &&
-	       in(c->ports, 1, WEFT_PORTS_MAX) &&
+	return pow2_in(c->qps, 1, 65536) && in(c->cqs, 1, 65536) && pow2_in(c->regions, 1, 65536) &&
+	       in(c->pathsets, 1, 65535) && in(c->paths_per_set, 1, 512) &&
+	       in(c->paths, 0, 1u << 24) && in(c->ports, 1, WEFT_PORTS_MAX) &&
 	       pow2_in(c->sq_depth, 1, 32768) && pow2_in(c->rq_depth, 1, 32768) &&
 	       pow2_in(c->cq_depth, 1, 1u << 24) && in(c->window_psns, 128, WEFT_MPR_MAX_PSNS) &&
 	       c->window_psns % WEFT_MPR_UNIT_PSNS == 0 && in(c->inflight_pkts, 1, 1u << 21) &&
 	       pow2_in(c->wimm_max, 1, 4096) && pow2_in(c->answers, 16, 1u << 20) &&
 	       pow2_in(c->events, 1, 1u << 24) && in(c->mtu_bytes, 64, WEFT_MTU_MAX) &&
 	       c->mtu_bytes % 4 == 0 && c->sack_bytes > 0 &&
-	       in(c->base_rtt_ns, 100, 1000000000) && c->probe_ns_min > 0 &&
-	       c->probe_ns_max >= c->probe_ns_min && in(c->proof_answers, 1, 32) &&
+	       in(c->base_rtt_ns, WEFT_BASE_RTT_NS_MIN, WEFT_BASE_RTT_NS_MAX) &&
+	       c->probe_ns_min > 0 && c->probe_ns_max >= c->probe_ns_min &&
+	       in(c->proof_answers, 1, 32) &&
 	       c->inflight_pkts / PAGE_PSNS + 2 * c->qps < PAGE_NONE && extended_is_possible(c);
 }

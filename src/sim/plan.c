@@ -74,8 +74,12 @@ void plan_endpoint(const struct weft_sim_config *config, uint32_t host, uint32_t
 	uint32_t paths = WEFT_MIN(config->paths, exist);
 	uint32_t reply_paths = reply_paths_of(config);
 	/* Congestion control's largest window: 1.5 times bandwidth and delay. */
-	uint64_t bdp = s->host_bps / 8 * s->base_rtt_ns / 1000000000u * s->planes;
-	uint32_t window_pkts = (uint32_t)(bdp * 3 / 2 / payload) + 16;
+	uint64_t bdp =
+		(uint64_t)((unsigned __int128)(s->host_bps / 8) * s->base_rtt_ns / 1000000000u) *
+		s->planes;
+	/* What is too much for 32 bits is too much for an engine: plan_endpoints() says so. */
+	uint32_t window_pkts =
+		(uint32_t)WEFT_MIN(bdp * 3 / 2 / payload + 16, (uint64_t)UINT32_MAX / 4);
 	uint32_t psns = WEFT_ALIGN_UP(2 * window_pkts, (uint32_t)WEFT_MPR_UNIT_PSNS);
 
 	weft_config_default(out);
@@ -226,8 +230,7 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 	plan->rings[CLOCK_STEP] =
 		(uint32_t)(spread.longest_ps / (plan->window_ps * plan->windows)) + 3;
 	plan->n_lines = 2 * spread.kinds + 2;
-	uint64_t a_port =
-		plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
+	uint64_t a_port = plan->window_ps * plan->windows / line_ps(spread.bps_max, ACK_BYTES) + 2;
 	uint32_t ports = WEFT_MAX(s->hosts_per_t0 + s->uplinks, s->t0s * s->parallel);
 
 	plan->ports_max = WEFT_MAX(ports, s->planes);
@@ -257,8 +260,8 @@ static bool judge_rival(const struct weft_sim_config *c, char *error, size_t err
 	if (weft_rival_size(&config))
 		return true;
 	if (r->dcqcn)
-		return plan_fail(error, error_bytes, "transport: %s has no DCQCN",
-			weft_rival_name(r->kind));
+		return plan_fail(
+			error, error_bytes, "transport: %s has no DCQCN", weft_rival_name(r->kind));
 	return plan_fail(error, error_bytes, "window: %u packets are too many for %s",
 		(unsigned)r->window_pkts, weft_rival_name(r->kind));
 }
@@ -292,8 +295,7 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 	return !c->rival.kind || judge_rival(c, error, error_bytes);
 }
 
-size_t plan_block(
-	const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
+size_t plan_block(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
 {
 	struct weft_config endpoint;
 	struct weft_rival_config rival;
@@ -306,9 +308,23 @@ size_t plan_block(
 	return weft_endpoint_size(&endpoint);
 }
 
+/* Always false. */
+static bool too_large(const struct weft_sim_config *config, uint32_t host,
+	const struct weft_config *c, char *error, size_t error_bytes)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
+
+	return plan_fail(error, error_bytes,
+		"%s: host %u: no NIC can be so large: %u packets in flight (bandwidth x base_rtt "
+		"of %u"
+		" ns, allowed are 2097152), %u connections (65536), %u paths (16777216)",
+		s->name, (unsigned)host, (unsigned)c->inflight_pkts, (unsigned)s->base_rtt_ns,
+		(unsigned)c->qps, (unsigned)c->paths);
+}
+
 /* What this rank's endpoints take; and what may be in flight: of all, and of this rank. */
-static void plan_endpoints(
-	const struct weft_sim_config *config, struct plan *plan, uint64_t in_flight[2])
+static bool plan_endpoints(const struct weft_sim_config *config, struct plan *plan,
+	uint64_t in_flight[2], char *error, size_t error_bytes)
 {
 	uint32_t hosts = weft_topo_shape(config->topo)->hosts;
 	struct share own = plan_rank(config);
@@ -321,9 +337,13 @@ static void plan_endpoints(
 		if (host < own.host_first || host >= own.host_end)
 			continue;
 		in_flight[1] += endpoint.inflight_pkts;
-		plan->memory.endpoints +=
-			plan_block(config, host, &plan->wiring.of_host[host]);
+		size_t bytes = plan_block(config, host, &plan->wiring.of_host[host]);
+
+		if (!bytes)
+			return too_large(config, host, &endpoint, error, error_bytes);
+		plan->memory.endpoints += bytes;
 	}
+	return true;
 }
 
 /* Of one way of one link: what waits for it, and what is on it. */
@@ -378,8 +398,9 @@ static void plan_memory(const struct weft_sim_config *config, uint32_t n,
 	uint64_t boxes = (uint64_t)s->nodes * plan_lanes(config) *
 			 (plan->rings[CLOCK_WINDOW] + plan->rings[CLOCK_STEP]);
 
-	plan->mail_chunks = (uint32_t)WEFT_MIN(frames / CHUNK_FRAMES + boxes +
-			2 * SLAB_BATCH * (uint64_t)plan_lanes(config) + SLAB_BATCH,
+	plan->mail_chunks = (uint32_t)WEFT_MIN(
+		frames / CHUNK_FRAMES + boxes + 2 * SLAB_BATCH * (uint64_t)plan_lanes(config) +
+			SLAB_BATCH,
 		UINT64_C(0x1ffff000));
 	plan->switch_bytes[0] = switch_bytes(config, s->hosts);
 	plan->switch_bytes[1] = t1s ? switch_bytes(config, s->hosts + (uint32_t)t0s) : 0;
@@ -422,7 +443,10 @@ bool plan_make(const struct weft_sim_config *config, const struct weft_sim_flow 
 	if (!wiring_make(
 		    &plan->wiring, flows, n, config->edges, weft_topo_shape(config->topo)->hosts))
 		return plan_fail(error, error_bytes, "out of memory");
-	plan_endpoints(config, plan, in_flight);
+	if (!plan_endpoints(config, plan, in_flight, error, error_bytes)) {
+		wiring_drop(&plan->wiring);
+		return false;
+	}
 	plan_memory(config, n, in_flight, plan);
 	return true;
 }
@@ -445,8 +469,8 @@ struct share plan_share(const struct weft_topo_shape *s, uint32_t index, uint32_
 
 struct share plan_rank(const struct weft_sim_config *config)
 {
-	return plan_share(weft_topo_shape(config->topo), ranks_own(config->ranks),
-		ranks_n(config->ranks));
+	return plan_share(
+		weft_topo_shape(config->topo), ranks_own(config->ranks), ranks_n(config->ranks));
 }
 
 uint32_t plan_lanes(const struct weft_sim_config *config)

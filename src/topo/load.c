@@ -9,6 +9,8 @@
  */
 #include "local.h"
 
+#include <weft/rtt.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,7 +71,8 @@ static const struct weft_yaml_field root_fields[] = {
 	{ "hosts_per_t0", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 16384, AT(hosts_per_t0), NULL },
 	{ "mtu", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1280, 65535, AT(mtu), NULL },
 	{ "udp_port", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 65535, AT(udp_port), NULL },
-	{ "base_rtt", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, 1, 4000000000, AT(base_rtt), NULL },
+	{ "base_rtt", WEFT_FIELD_NUMBER, WEFT_UNIT_TIME, WEFT_BASE_RTT_NS_MIN,
+		WEFT_BASE_RTT_NS_MAX, AT(base_rtt), NULL },
 	{ "host_links", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, host_link_fields },
 	{ "core_links", WEFT_FIELD_MAP, WEFT_UNIT_COUNT, 0, 0, 0, core_link_fields },
 	{ "switch", WEFT_FIELD_NODE, WEFT_UNIT_COUNT, 0, 0, AT(sw), NULL },
@@ -365,10 +368,15 @@ static bool fill_shape(struct weft_yaml *doc, struct weft_topo *topo, const stru
 	uint64_t rtt_ns = raw->base_rtt.line
 				  ? raw->base_rtt.number
 				  : longest_rtt_ns(s, s->host_delay_ns, s->core_delay_ns);
-	if (rtt_ns > UINT32_MAX)
-		return weft_yaml_fail(doc, 1, "base_rtt",
-			"the delays add up to %" PRIu64 " ns, allowed: up to %u", rtt_ns,
-			UINT32_MAX);
+	if (rtt_ns < WEFT_BASE_RTT_NS_MIN || rtt_ns > WEFT_BASE_RTT_NS_MAX)
+		return weft_yaml_fail(doc,
+			raw->host_delay.line   ? raw->host_delay.line
+			: raw->host_speed.line ? raw->host_speed.line
+					       : 1,
+			"base_rtt",
+			"delays, speeds and MTU come to a round trip of %" PRIu64
+			" ns, allowed: %u to %u; or say base_rtt",
+			rtt_ns, WEFT_BASE_RTT_NS_MIN, WEFT_BASE_RTT_NS_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
 	return read_hosts(doc, topo, raw) && read_blocks(doc, topo, raw) &&
 	       read_behavior(doc, topo, raw) && check_counts(doc, topo, raw);
@@ -471,8 +479,8 @@ static int load(struct weft_topo **out, yaml_parser_t *parser, const char *name,
 		return -1;
 	}
 	topo = calloc(1, sizeof(*topo));
-	bool ok = topo ? read_raw(&doc, &raw) && fill_shape(&doc, topo, &raw) &&
-				  read_overrides(&doc, topo, &raw)
+	bool ok = topo ? weft_yaml_is_last(&doc, parser) && read_raw(&doc, &raw) &&
+				  fill_shape(&doc, topo, &raw) && read_overrides(&doc, topo, &raw)
 		       : weft_yaml_fail(&doc, 1, "", "out of memory");
 	yaml_document_delete(&doc.yaml);
 	if (!ok) {

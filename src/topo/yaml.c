@@ -230,6 +230,21 @@ static bool read_level(struct weft_yaml *doc, yaml_node_t *map, const char *wher
 	return true;
 }
 
+bool weft_yaml_is_last(struct weft_yaml *doc, yaml_parser_t *parser)
+{
+	yaml_document_t next;
+
+	if (!yaml_parser_load(parser, &next))
+		return weft_yaml_fail(doc, (uint32_t)parser->problem_mark.line + 1, "",
+			"not YAML: %s", parser->problem ? parser->problem : "unreadable");
+	yaml_node_t *root = yaml_document_get_root_node(&next);
+	uint32_t line = root ? weft_yaml_line(root) : 0;
+
+	yaml_document_delete(&next);
+	return !root || weft_yaml_fail(doc, line, "",
+				"a second document: one file has one, before this line");
+}
+
 bool weft_yaml_fields(struct weft_yaml *doc, yaml_node_t *map, const char *where,
 	const struct weft_yaml_field *fields, void *values)
 {

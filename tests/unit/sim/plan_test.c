@@ -85,6 +85,19 @@ TEST(plan_make__says_what_is_wrong)
 }
 
 /* A window is the quickest way from node to node: 122 + 24 bytes at 100 Gb/s and 100 ns. */
+/* 3 Tb/s and a round trip of a second: no engine holds so many packets, and that is said. */
+TEST(plan_make__refuses_a_nic_that_cannot_be)
+{
+	struct small s = small_make("name: far\nplanes: 1\nt0s: 1\nhosts: 4\nbase_rtt: 1s\n"
+				    "host_links: {speed: 3Tb/s, delay: 1us}\n");
+
+	small_permute(&s, 1000);
+	CHECK(weft_sim_open(&s.sim, &s.config, s.flows, s.n, NULL, 0, s.error, sizeof(s.error)));
+	CHECK(!strncmp(s.error, "far: host 0: no NIC can be so large: ", 37));
+	CHECK(!s.sim);
+	small_close(&s);
+}
+
 TEST(plan_make__takes_the_shortest_link_for_its_window)
 {
 	struct small s = small_make(SMALL_FOUR);
@@ -158,8 +171,8 @@ TEST(plan_share__cuts_ranks_into_lanes)
 				struct share own = plan_share(&shape, rank, ranks);
 				struct share first =
 					plan_share(&shape, rank * lanes, ranks * lanes);
-				struct share last = plan_share(
-					&shape, (rank + 1) * lanes - 1, ranks * lanes);
+				struct share last =
+					plan_share(&shape, (rank + 1) * lanes - 1, ranks * lanes);
 
 				CHECK_EQ(first.host_first, own.host_first);
 				CHECK_EQ(first.t1_first, own.t1_first);

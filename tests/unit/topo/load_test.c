@@ -77,8 +77,7 @@ TEST(weft_topo_open_text__knows_what_a_switch_may_do)
 		struct weft_topo *topo = fabric(text);
 
 		CHECK_EQ(weft_topo_shape(topo)->full, full);
-		CHECK_EQ(weft_topo_shape(topo)->marks,
-			full & 1 ? WEFT_MARKS_CORE : WEFT_MARKS_ALL);
+		CHECK_EQ(weft_topo_shape(topo)->marks, full & 1 ? WEFT_MARKS_CORE : WEFT_MARKS_ALL);
 		weft_topo_close(topo);
 	}
 }
@@ -89,6 +88,18 @@ static const struct {
 	const char *text, *want;
 } wrongs[] = {
 	{ "", "t:1: the file is empty" },
+	{ BASE "hosts: 4\n---\nname: y\n", "t:7: a second document: one file has one, before this "
+					   "line" },
+	{ BASE "hosts: 4\n---\n[1\n", "t:8: not YAML: did not find expected ',' or ']'" },
+	{ BASE "hosts: 4\nbase_rtt: 99ns\n",
+		"t:6: base_rtt: '99ns' is out of range, allowed: 100 to 1000000000 ns" },
+	{ BASE "hosts: 4\nbase_rtt: 1001ms\n",
+		"t:6: base_rtt: '1001ms' is out of range, allowed: 100 to 1000000000 ns" },
+	{ BASE "hosts: 4\nhost_links: {speed: 8Tb/s, delay: 1ns}\n"
+	       "core_links: {speed: 8Tb/s, delay: 1ns}\n",
+		"t:6: base_rtt: delays, speeds and MTU come to a round trip of 24 ns, allowed: 100 "
+		"to "
+		"1000000000; or say base_rtt" },
 	{ "a: [1\n", "t:2: not YAML: did not find expected ',' or ']'" },
 	{ "planes: 2\n", "t:1: name: missing" },
 	{ BASE, "t:1: hosts: missing, a number or a list of names" },
