@@ -119,6 +119,13 @@ struct weft_sim_edge {
 	uint32_t flow, lag;
 };
 
+/*
+ * The first flow that waits, maybe by way of others, for itself, so that it cannot begin.
+ * UINT32_MAX: there is none.  All edges must name flows that exist.  Out of memory: none.
+ */
+uint32_t weft_sim_circle(const struct weft_sim_flow flows[], uint32_t n,
+	const struct weft_sim_edge edges[], uint32_t n_edges);
+
 /* ---- loads: who sends to whom ---- */
 
 /* Every host sends once and receives once, in one random cycle: hosts flows. */

@@ -314,6 +314,8 @@ static void fire(struct matrix *m, struct trigger *t, const struct use *uses, ui
 	struct build *b = m->b;
 	uint32_t notices = *next;
 
+	b->line = t->line;
+
 	for (unsigned pass = 0; pass < 3; pass++) {
 		if (pass == 1) {
 			t->flow = (*next)++;
@@ -384,6 +386,7 @@ static bool link_all(struct matrix *m)
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct connection *c = &m->list[i];
 
+		m->b->line = c->line;
 		build_send(m->b, c->src, c->dst, c->bytes);
 		build_last(m->b)->start_ps += c->start_ps;
 		if (c->after != NONE)

@@ -196,6 +196,8 @@ static void emit(struct build *b, const struct goal *g, uint32_t op, uint32_t pa
 	const struct goal_op *o = &g->ops[op];
 	uint32_t host = b->hosts[o->rank];
 
+	b->line = o->line;
+
 	if (o->begun != NONE) {
 		build_compute(b, host, 0);
 		need_all(b, g, from, to);

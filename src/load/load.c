@@ -47,6 +47,10 @@ static uint32_t add(struct build *b, struct weft_sim_flow flow)
 		load->broken = true;
 		return 0;
 	}
+	if (b->line && !array_grow(&b->lines, load->n - b->first, &b->n_lines_max, sizeof(b->line)))
+		load->broken = true;
+	else if (b->line)
+		b->lines[load->n - b->first] = b->line;
 	load->flows[load->n] = flow;
 	return load->n++;
 }
@@ -152,6 +156,7 @@ static bool begin(struct build *b, struct weft_load *load, const struct weft_top
 	*b = (struct build){
 		.load = load, .topo = topo, .spec = spec, .error = error, .error_bytes = error_bytes
 	};
+	b->first = load->n;
 	weft_rng_seed(&b->rng, spec->seed);
 	if (load->n_jobs == WEFT_LOAD_JOBS_MAX)
 		return build_fail(b, "more than %d jobs", WEFT_LOAD_JOBS_MAX);
@@ -172,6 +177,7 @@ static bool end(struct build *b, uint32_t first, const char *name, bool is_good)
 
 	free(b->hosts);
 	free(b->tails);
+	free(b->lines);
 	if (is_good && b->is_too_long)
 		is_good = build_fail(b, "%s: more than %u messages from one host to another", name,
 			(unsigned)UINT32_MAX);
@@ -200,6 +206,20 @@ static bool fits_format(struct build *b, bool is_goal, bool is_cm)
 	       build_fail(b, "recv_bytes belongs to .goal files");
 }
 
+/* What waits for itself would end a run without a word, and a run would only know its number. */
+static bool can_begin(struct build *b, struct reader *reader)
+{
+	const struct weft_load *load = b->load;
+	uint32_t circle = load->broken || !b->lines ? NONE
+						    : weft_sim_circle(load->flows, load->n,
+							      load->edges, load->n_edges);
+
+	if (circle == NONE || circle < b->first)
+		return true;
+	reader->line = b->lines[circle - b->first];
+	return reader_fail(reader, "this waits for what waits for it");
+}
+
 bool weft_load_add_text(struct weft_load *load, const struct weft_topo *topo,
 	const struct weft_load_spec *spec, const char *name, const char *text, size_t text_bytes,
 	char *error, size_t error_bytes)
@@ -218,6 +238,7 @@ bool weft_load_add_text(struct weft_load *load, const struct weft_topo *topo,
 				  (is_goal        ? goal_add(&b, &reader)
 					  : is_cm ? cm_add(&b, &reader)
 						  : simai_add(&b, &reader));
+			is_good = is_good && can_begin(&b, &reader);
 			reader_close(&reader);
 		}
 	}

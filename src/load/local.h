@@ -60,7 +60,10 @@ struct build {
 	uint32_t *tails; /* [rank]: the flow that the next one waits for; NONE */
 	uint32_t step;
 	struct weft_rng rng;
-	uint32_t parts;   /* of the send just added */
+	uint32_t parts;  /* of the send just added */
+	uint32_t line;   /* of a file: what is added stands there; 0: nowhere */
+	uint32_t *lines; /* [flow of this job]: the same */
+	uint32_t first, n_lines_max;
 	bool is_too_long; /* more messages than a flow can have */
 	char *error;
 	size_t error_bytes;

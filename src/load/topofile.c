@@ -20,10 +20,12 @@
 
 struct tier {
 	uint64_t gbps, down, up, latency_ns, switch_ns, over, bundle;
+	uint32_t down_line;
 };
 
 struct topo_file {
 	uint64_t nodes, tiers, podsize;
+	uint32_t podsize_line;
 	struct tier tier[3];
 	uint32_t at; /* the tier that lines are about; NONE */
 };
@@ -58,9 +60,33 @@ static bool read_line(struct topo_file *f, struct reader *r)
 			continue;
 		if (!keys[i].to)
 			return reader_fail(r, "%s before Tier", keys[i].name);
+		if (keys[i].to == &f->podsize)
+			f->podsize_line = r->line;
+		if (t && keys[i].to == &t->down)
+			t->down_line = r->line;
 		return reader_number(r, keys[i].name, r->words[1], keys[i].max, keys[i].to);
 	}
 	return reader_fail(r, "\"%.40s\" is not known here", r->words[0]);
+}
+
+/* What says the same thing twice must not say two things. */
+static bool agrees(const struct topo_file *f, struct reader *r)
+{
+	uint64_t t0s = f->nodes / f->tier[0].down, bundle = f->tier[1].bundle;
+	uint64_t down = f->tier[1].down;
+
+	/* Some count cables there, some the switches below. */
+	if (down && down != t0s && down != t0s * bundle) {
+		r->line = f->tier[1].down_line;
+		return reader_fail(r, "Tier 1's Radix_Down: %u, and there are %u T0s below",
+			(unsigned)down, (unsigned)t0s);
+	}
+	if (f->podsize && f->podsize != f->nodes) {
+		r->line = f->podsize_line;
+		return reader_fail(r, "Podsize: %u, which in two tiers is Nodes, %u",
+			(unsigned)f->podsize, (unsigned)f->nodes);
+	}
+	return true;
 }
 
 static bool judge(struct topo_file *f, struct reader *r)
@@ -85,7 +111,7 @@ static bool judge(struct topo_file *f, struct reader *r)
 			" divide",
 			(unsigned)f->nodes, (unsigned)t0->down, (unsigned)t0->up,
 			(unsigned)t1->bundle);
-	return true;
+	return agrees(f, r);
 }
 
 static char *write(const struct topo_file *f, struct reader *r)

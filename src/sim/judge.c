@@ -65,14 +65,14 @@ struct kahn {
 };
 
 /* How many flows can begin; less than n: a circle. */
-static uint32_t begin_all(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
+static uint32_t begin_all(const struct weft_sim_edge edges[], const struct weft_sim_flow flows[],
 	uint32_t n, const struct kahn *k)
 {
 	uint32_t begun = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t e = 0; e < flows[i].n_after; e++) {
-			const struct weft_sim_edge *edge = &config->edges[flows[i].after_first + e];
+			const struct weft_sim_edge *edge = &edges[flows[i].after_first + e];
 
 			k->waiting[i] += holds_first(edge);
 			k->first[edge->flow] += holds_first(edge);
@@ -84,7 +84,7 @@ static uint32_t begin_all(const struct weft_sim_config *config, const struct wef
 	}
 	for (uint32_t i = n; i--;) {
 		for (uint32_t e = 0; e < flows[i].n_after; e++) {
-			const struct weft_sim_edge *edge = &config->edges[flows[i].after_first + e];
+			const struct weft_sim_edge *edge = &edges[flows[i].after_first + e];
 
 			if (holds_first(edge))
 				k->list[--k->first[edge->flow]] = i;
@@ -103,25 +103,51 @@ static uint32_t begin_all(const struct weft_sim_config *config, const struct wef
 	return begun;
 }
 
-static bool judge_circles(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
-	uint32_t n, uint64_t n_after, char *error, size_t error_bytes)
+/* What this one waits for and is held back by; there is something: it waits. */
+static uint32_t holder(const struct weft_sim_edge edges[], const struct weft_sim_flow flows[],
+	uint32_t flow, const struct kahn *k)
 {
-	uint64_t bytes = (3 * (uint64_t)n + 1 + n_after) * sizeof(uint32_t);
-	uint32_t *memory = memory_reserve(bytes), i = 0;
+	const struct weft_sim_edge *edge = &edges[flows[flow].after_first];
+
+	while (!holds_first(edge) || !k->waiting[edge->flow])
+		edge++;
+	return edge->flow;
+}
+
+/* n steps from what waits to what holds it lead into a circle; its first flow. */
+static uint32_t find_circle(const struct weft_sim_edge edges[], const struct weft_sim_flow flows[],
+	uint32_t n, const struct kahn *k)
+{
+	uint32_t at = 0;
+
+	while (at + 1 < n && !k->waiting[at])
+		at++;
+	for (uint32_t step = 0; step < n; step++)
+		at = holder(edges, flows, at, k);
+	uint32_t first = at;
+
+	for (uint32_t i = holder(edges, flows, at, k); i != at; i = holder(edges, flows, i, k))
+		first = WEFT_MIN(first, i);
+	return first;
+}
+
+uint32_t weft_sim_circle(const struct weft_sim_flow flows[], uint32_t n,
+	const struct weft_sim_edge edges[], uint32_t n_edges)
+{
+	uint64_t bytes = (3 * (uint64_t)n + 1 + n_edges) * sizeof(uint32_t);
+	uint32_t *memory = n_edges ? memory_reserve(bytes) : NULL, circle = NONE;
+
+	if (!memory)
+		return NONE;
 	struct kahn k = { .waiting = memory,
 		.first = memory + n,
 		.order = memory + 2 * (uint64_t)n + 1,
 		.list = memory + 3 * (uint64_t)n + 1 };
 
-	if (!memory)
-		return plan_fail(error, error_bytes, "out of memory");
-	bool is_good = begin_all(config, flows, n, &k) == n;
-
-	while (!is_good && i + 1 < n && !k.waiting[i])
-		i++;
+	if (begin_all(edges, flows, n, &k) != n)
+		circle = find_circle(edges, flows, n, &k);
 	memory_release(memory, bytes);
-	return is_good || plan_fail(error, error_bytes,
-				  "flow %u: it waits for flows that wait for it", (unsigned)i);
+	return circle;
 }
 
 bool judge_flows(const struct weft_sim_config *config, const struct weft_sim_flow flows[],
@@ -140,5 +166,9 @@ bool judge_flows(const struct weft_sim_config *config, const struct weft_sim_flo
 	}
 	if (n_after > UINT32_MAX)
 		return plan_fail(error, error_bytes, "flows: they wait for too many others");
-	return !n_after || judge_circles(config, flows, n, n_after, error, error_bytes);
+	uint32_t circle = weft_sim_circle(flows, n, config->edges, config->n_edges);
+
+	return circle == NONE ||
+	       plan_fail(error, error_bytes, "flow %u: it waits for flows that wait for it",
+		       (unsigned)circle);
 }

@@ -109,6 +109,11 @@ TEST(cm_add__guesses_no_unit_of_starts)
 
 TEST(cm_add__says_file_and_line)
 {
+	few_refuse("x.cm",
+		"Nodes 4\n0->1 size 4 trigger 1 send_done_trigger 2\n"
+		"0->2 size 4 trigger 2 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 "
+		"oneshot\n",
+		"x.cm:2: this waits for what waits for it");
 	few_refuse("x.cm", "Nodes 17\n", "x.cm:1: 17 nodes, and 16 hosts to put them on");
 	few_refuse("x.cm", "0->1 size 4\n", "x.cm:1: a connection before Nodes");
 	few_refuse("x.cm", "Nodes 4\n0->0 size 4\n", "x.cm:2: from node 0 to itself");

@@ -147,6 +147,20 @@ TEST(goal_add__refuses_a_receive_of_other_bytes_than_are_sent)
 	few_close(&f);
 }
 
+TEST(goal_add__says_where_operations_wait_for_each_other)
+{
+	/* Line 3 waits for what is in the circle, lines 4 and 5 are it. */
+	few_refuse("x.goal",
+		"num_ranks 2\nrank 0 {\na: calc 1\nb: calc 1\nc: calc 1\na requires b\n"
+		"b requires c\nc requires b\n}\n",
+		"x.goal:4: this waits for what waits for it");
+	/* Each receives before it sends. */
+	few_refuse("x.goal",
+		"num_ranks 2\nrank 0 {\nr: recv 1b from 1\ns: send 1b to 1\ns requires r\n}\n"
+		"rank 1 {\nr: recv 1b from 0\ns: send 1b to 0\ns requires r\n}\n",
+		"x.goal:3: this waits for what waits for it");
+}
+
 TEST(goal_add__says_file_and_line)
 {
 	few_refuse("x.goal", "num_ranks 17\n", "x.goal:1: 17 ranks, and 16 hosts to put them on");

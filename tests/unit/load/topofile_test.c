@@ -49,6 +49,12 @@ TEST(weft_load_topo_text__says_file_and_line)
 	       "Downlink_speed_Gbps 1\n",
 		"x.topo:7: 9 nodes below T0s of 4, 4 uplinks in bundles of 1: that does not "
 		"divide");
+	refuse("Nodes 16\nTiers 2\nTier 0\nRadix_Down 4\nDownlink_speed_Gbps 1\nTier 1\n"
+	       "Radix_Down 9\nDownlink_speed_Gbps 1\n",
+		"x.topo:7: Tier 1's Radix_Down: 9, and there are 4 T0s below");
+	refuse("Nodes 16\nTiers 2\nPodsize 8\nTier 0\nRadix_Down 4\nDownlink_speed_Gbps 1\n"
+	       "Tier 1\nRadix_Down 4\nDownlink_speed_Gbps 1\n",
+		"x.topo:3: Podsize: 8, which in two tiers is Nodes, 16");
 	refuse("Tiers 2\n",
 		"x.topo:1: wanted are Nodes, Tier 0's Radix_Down and Radix_Up, and both tiers'"
 		" Downlink_speed_Gbps");

@@ -55,6 +55,21 @@ TEST(judge_flows__finds_circles)
 	refuse(f, 3, e, 3, "flow 1: it waits for flows that wait for it");
 }
 
+/* 0 waits for 1, which is in a circle with 2; 3 waits for nobody. */
+TEST(weft_sim_circle__names_one_that_is_in_it)
+{
+	static const struct weft_sim_edge edges[] = { { .flow = 1 }, { .flow = 2 }, { .flow = 1 } };
+	struct weft_sim_flow flows[] = { { .after_first = 0, .n_after = 1 },
+		{ .after_first = 1, .n_after = 1 }, { .after_first = 2, .n_after = 1 },
+		{ .after_first = 3 } };
+	uint32_t circle = weft_sim_circle(flows, 4, edges, 3);
+
+	CHECK_EQ(circle, 1);
+	flows[2].n_after = 0;
+	CHECK_EQ(weft_sim_circle(flows, 4, edges, 3), UINT32_MAX);
+	CHECK_EQ(weft_sim_circle(flows, 0, edges, 0), UINT32_MAX);
+}
+
 /* A ring of rings: each repetition waits for the one before of the neighbour. */
 TEST(judge_flows__lets_repetitions_go_round)
 {
