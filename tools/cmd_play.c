@@ -250,8 +250,7 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 			struct weft_play_judgement j;
 
 			weft_play_judge(s->play, i, r, a->on, &j);
-			play_tally_add(&s->tally, &j);
-			if (j.verdict != WEFT_PLAY_FAILED)
+			if (!play_tally_add(&s->tally, i, &j))
 				continue;
 			printf("%s:%" PRIu32 ": seed %" PRIu64 ": %s: measured %s\n", a->scenario,
 				j.line, seed, j.claim, *j.why ? j.why : j.measured);
@@ -281,6 +280,8 @@ static int run_all(struct session *s)
 		if (!run_one(s, seed, error, sizeof(error)))
 			return fail(s, error);
 	}
+	if (s->json != stdout)
+		play_tally_shares(&s->tally, a->scenario);
 	if (a->report && !write_page(s, error, sizeof(error)))
 		return fail(s, error);
 	if ((a->quiet || s->runs > 1) && s->json != stdout) {

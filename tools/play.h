@@ -12,8 +12,16 @@ void play_print_result(const struct weft_play_result *result, const struct term 
 /* What became of the claims, all runs together. */
 struct play_tally {
 	uint32_t passed, failed, skipped;
+	struct play_share { /* of a claim that is to hold under some seeds */
+		const char *claim;
+		uint32_t line, held, judged, wanted, of;
+	} shares[WEFT_PLAY_CLAIMS_MAX];
 };
-void play_tally_add(struct play_tally *tally, const struct weft_play_judgement *judgement);
+/* True: it has failed, and counts for itself. */
+bool play_tally_add(
+	struct play_tally *tally, uint32_t claim, const struct weft_play_judgement *judgement);
+/* After the last run: claims that are to hold under some seeds, a line each. */
+void play_tally_shares(struct play_tally *tally, const char *file);
 /* The claims of one run. */
 void play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
 	const char *where, const struct term *term, struct play_tally *tally);

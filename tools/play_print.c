@@ -186,11 +186,40 @@ void play_print_result(const struct weft_play_result *r, const struct term *term
 		r->run_s > 0 ? (double)r->totals.packet_hops / 1e6 / r->run_s : 0);
 }
 
-void play_tally_add(struct play_tally *t, const struct weft_play_judgement *j)
+bool play_tally_add(struct play_tally *t, uint32_t claim, const struct weft_play_judgement *j)
 {
+	struct play_share *share = &t->shares[claim];
+
+	if (j->of && j->verdict != WEFT_PLAY_SKIPPED) {
+		share->held += j->verdict == WEFT_PLAY_PASSED;
+		share->judged++;
+		share->wanted = j->held;
+		share->of = j->of;
+		share->claim = j->claim;
+		share->line = j->line;
+		return false;
+	}
 	t->failed += j->verdict == WEFT_PLAY_FAILED;
 	t->passed += j->verdict == WEFT_PLAY_PASSED;
 	t->skipped += j->verdict == WEFT_PLAY_SKIPPED;
+	return j->verdict == WEFT_PLAY_FAILED;
+}
+
+void play_tally_shares(struct play_tally *t, const char *file)
+{
+	for (uint32_t i = 0; i < WEFT_PLAY_CLAIMS_MAX; i++) {
+		const struct play_share *s = &t->shares[i];
+		bool holds = (uint64_t)s->held * s->of >= (uint64_t)s->wanted * s->judged;
+
+		if (!s->judged)
+			continue;
+		t->passed += holds;
+		t->failed += !holds;
+		printf("%s:%" PRIu32 ": %s: held under %" PRIu32 " of %" PRIu32
+		       " seeds, wanted is %" PRIu32 " of %" PRIu32 ": %s\n",
+			file, s->line, s->claim, s->held, s->judged, s->wanted, s->of,
+			holds ? "passed" : "FAILED");
+	}
 }
 
 void play_print_tally(const struct play_tally *t)
@@ -227,7 +256,7 @@ void play_print_claims(const struct weft_play *play, const struct weft_play_resu
 		struct weft_play_judgement j;
 
 		weft_play_judge(play, i, result, where, &j);
-		play_tally_add(tally, &j);
+		(void)play_tally_add(tally, i, &j);
 		table_add(&t, "%s", j.claim);
 		table_add(&t, "%s", *j.why ? j.why : j.measured);
 		table_add(&t, "%s%s%s", term_on(term, verdicts[j.verdict].style),

@@ -233,12 +233,14 @@ const struct weft_play_column *weft_play_column(
 
 enum weft_play_verdict { WEFT_PLAY_FAILED, WEFT_PLAY_PASSED, WEFT_PLAY_SKIPPED };
 struct weft_play_judgement {
-	const char *claim; /* as it is written; as long as the scenario */
-	char measured[48]; /* with its unit */
-	char why[96];      /* of SKIPPED and of what cannot be judged */
-	enum weft_play_verdict verdict;
+	const char *claim;              /* as it is written; as long as the scenario */
+	char measured[48];              /* with its unit */
+	char why[96];                   /* of SKIPPED and of what cannot be judged */
+	enum weft_play_verdict verdict; /* under this seed */
 	uint32_t line;
+	uint32_t held, of; /* it is to hold under so many of so many seeds; of 0: under each */
 };
+#define WEFT_PLAY_CLAIMS_MAX 128u
 /* where: "sim" or "lab". */
 void weft_play_judge(const struct weft_play *play, uint32_t claim,
 	const struct weft_play_result *result, const char *where,

@@ -296,9 +296,11 @@ void weft_play_judge(const struct weft_play *play, uint32_t index,
 	const struct claim *claim = &play->claims[index];
 	char hint[96];
 
-	*j = (struct weft_play_judgement){
-		.claim = claim->text, .line = claim->line, .verdict = WEFT_PLAY_SKIPPED
-	};
+	*j = (struct weft_play_judgement){ .claim = claim->text,
+		.line = claim->line,
+		.held = claim->held,
+		.of = claim->of,
+		.verdict = WEFT_PLAY_SKIPPED };
 	if (claim->in && strcmp(claim->in, where)) {
 		(void)snprintf(j->why, sizeof(j->why), "only in %s", claim->in);
 		return;

@@ -96,6 +96,17 @@ bool engine_read(struct weft_yaml *doc, yaml_node_t *node, struct weft_sim_confi
 	config->reply_paths = (uint32_t)w.reply_paths.number;
 	if (w.paths.line && !w.reply_paths.line)
 		config->reply_paths = WEFT_MIN(config->reply_paths, config->paths);
+	uint32_t planes = weft_topo_shape(config->topo)->planes;
+
+	if (config->paths < planes)
+		return weft_yaml_fail(doc, w.paths.line, "engine.paths",
+			"%u, allowed are %u (planes) to 512", (unsigned)config->paths,
+			(unsigned)planes);
+	if (w.reply_paths.line &&
+		(config->reply_paths < planes || config->reply_paths > config->paths))
+		return weft_yaml_fail(doc, w.reply_paths.line, "engine.reply_paths",
+			"%u, allowed are %u (planes) to %u (paths)", (unsigned)config->reply_paths,
+			(unsigned)planes, (unsigned)config->paths);
 	if (w.last_hop_marks.line)
 		config->marks = w.last_hop_marks.number ? WEFT_MARKS_ALL : WEFT_MARKS_CORE;
 	if (w.cc.line) {

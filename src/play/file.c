@@ -155,8 +155,28 @@ static bool read_faults(struct weft_play *play, const struct weft_yaml_value *va
 /* ---- claims ---- */
 
 struct claim_words {
-	struct weft_yaml_value claim, digest, in, seed;
+	struct weft_yaml_value claim, digest, in, seed, seeds;
 };
+
+/* "9 of 10". */
+static bool read_share(const char *text, struct claim *claim)
+{
+	const char *of = strstr(text, " of ");
+	char head[8];
+	uint64_t held, all;
+
+	if (!of || (size_t)(of - text) >= sizeof(head))
+		return false;
+	memcpy(head, text, (size_t)(of - text));
+	head[of - text] = 0;
+	if (!weft_unit_parse(WEFT_UNIT_COUNT, head, &held) ||
+		!weft_unit_parse(WEFT_UNIT_COUNT, of + 4, &all) || !held || held > all ||
+		all > WEFT_PLAY_SEEDS_MAX)
+		return false;
+	claim->held = (uint32_t)held;
+	claim->of = (uint32_t)all;
+	return true;
+}
 
 static bool read_claim_map(struct weft_yaml *doc, yaml_node_t *node, uint64_t seed_first,
 	struct claim *claim, const char **text)
@@ -171,6 +191,8 @@ static bool read_claim_map(struct weft_yaml *doc, yaml_node_t *node, uint64_t se
 			NULL },
 		{ "seed", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 0, UINT32_MAX,
 			offsetof(struct claim_words, seed), NULL },
+		{ "seeds", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0,
+			offsetof(struct claim_words, seeds), NULL },
 		{ 0 },
 	};
 	/* clang-format on */
@@ -187,6 +209,11 @@ static bool read_claim_map(struct weft_yaml *doc, yaml_node_t *node, uint64_t se
 	if (!w.digest.line == !w.claim.line)
 		return weft_yaml_fail(
 			doc, claim->line, "expect", "either a claim or a digest is wanted");
+	if (w.seeds.line && (w.digest.line || !read_share(w.seeds.text, claim)))
+		return weft_yaml_fail(doc, w.seeds.line, "expect.seeds",
+			"'%.20s', wanted is K of N, of a claim that holds under most seeds: 9 of "
+			"10",
+			w.seeds.text);
 	*text = w.claim.text;
 	if (!w.digest.line)
 		return true;
@@ -372,7 +399,8 @@ int weft_play_open_text(struct weft_play **out, const char *text, size_t text_by
 		(void)weft_yaml_fail(&play->doc, (uint32_t)parser.problem_mark.line + 1, "",
 			"not YAML: %s", parser.problem ? parser.problem : "unreadable");
 	else
-		good = read_root(play, text_bytes, folder);
+		good = weft_yaml_is_last(&play->doc, &parser) &&
+		       read_root(play, text_bytes, folder);
 	yaml_parser_delete(&parser);
 	if (!good) {
 		weft_play_close(play);

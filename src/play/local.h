@@ -17,7 +17,7 @@
 #include <weft/play.h>
 #include <weft/yaml.h>
 
-enum { LOADS_MAX = 32, FAULTS_MAX = 256, CLAIMS_MAX = 128 };
+enum { LOADS_MAX = 32, FAULTS_MAX = 256, CLAIMS_MAX = WEFT_PLAY_CLAIMS_MAX };
 
 /* ---- wish.c ---- */
 
@@ -87,6 +87,7 @@ struct claim {
 	char relative[8]; /* "ideal", "line"; "": the value stands for itself */
 	uint64_t digest, seed;
 	bool is_digest, is_windowed;
+	uint32_t held, of; /* see struct weft_play_judgement */
 	uint32_t line;
 };
 /* NULL: it is a claim; otherwise what is wrong. */

@@ -202,6 +202,16 @@ static uint32_t place_next(const struct weft_topo *topo, const struct wish *faul
 	return WEFT_TOPO_NONE;
 }
 
+static uint32_t count_places(const struct weft_topo *topo, const struct wish *fault)
+{
+	uint32_t n = 0;
+
+	for (uint32_t p = place_next(topo, fault, 0); p != WEFT_TOPO_NONE;
+		p = place_next(topo, fault, p + 1))
+		n++;
+	return n;
+}
+
 const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 {
 	unsigned flags = fault->kind->flags;
@@ -210,6 +220,8 @@ const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 		return "it needs \"where\"";
 	if (place_next(topo, fault, 0) == WEFT_TOPO_NONE)
 		return places[fault->kind->at];
+	if (fault->of > count_places(topo, fault))
+		return "\"of\" asks for more places than it matches";
 	if (!fault->has_at)
 		return "it needs \"at TIME\"";
 	if (flags & NEEDS_TO && !fault->bps)

@@ -39,6 +39,10 @@ TEST(engine_read__refuses_what_it_does_not_know)
 		STAGE_BASE STAGE_LOAD "engine: {full: pause}\n", "s.yaml:5: engine.full: 'pause'");
 	stage_refuse(
 		STAGE_BASE STAGE_LOAD "engine: {paths: 0}\n", "s.yaml:5: engine.paths: '0' is out");
+	stage_refuse(STAGE_BASE STAGE_LOAD "engine: {paths: 1}\n",
+		"s.yaml:5: engine.paths: 1, allowed are 2 (planes) to 512");
+	stage_refuse(STAGE_BASE STAGE_LOAD "engine: {paths: 8, reply_paths: 9}\n",
+		"s.yaml:5: engine.reply_paths: 9, allowed are 2 (planes) to 8 (paths)");
 }
 
 TEST(engine_read__brings_the_switches_of_a_transport)
