@@ -41,7 +41,7 @@ TEST(weft_rack_open__says_what_it_cannot_do)
 	c.topo = rig.topo;
 	check_refused(c, "tall: mtu 65522, our switches take at most 65521");
 	weft_topo_close(rig.topo);
-	static const char deep[] = "name: deep\nplanes: 1\nt0s: 1\nhosts: 2\nbase_rtt: 4s\n"
+	static const char deep[] = "name: deep\nplanes: 1\nt0s: 1\nhosts: 2\nbase_rtt: 1s\n"
 				   "switch: {ecn_min: 900BDP, ecn_max: 1000BDP}\n";
 
 	REQUIRE(!weft_topo_open_text(&rig.topo, deep, strlen(deep), "-", error, sizeof(error)));
