@@ -76,6 +76,7 @@ TEST(program_settle__loses_a_share_at_the_switch)
 	REQUIRE(!weft_lab_fault_parse(
 		world.topo, "loss", "p0.t0-0:t1-1", &fault, error, sizeof(error)));
 	fault.loss_ppm = 300000;
+	fault.way = 1; /* up alone: the default is both */
 	REQUIRE(fault_add(&world, &fault, 0, &id));
 	int got = (int)deliver(&world, 0, 3, weft_ev(0, 1), 2000);
 	CHECK_NEAR(got, 1400, 105); /* five deviations */
