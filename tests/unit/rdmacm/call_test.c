@@ -75,6 +75,33 @@ TEST(call_greeted__is_not_by_another_port)
 	rdma_destroy_event_channel(channel);
 }
 
+/* A server that is stopped, or has no CPU, for longer than a stranger is given. */
+TEST(call_due__comes_back_to_one_who_said_nothing)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	int fd = squat(RDMA_PS_TCP, SERVED, 0);
+	struct rdma_cm_id *id = dial(channel, SERVED);
+	int called[3];
+	struct message m = { .magic = htobe32(0x57434d32),
+		.type = GREETING,
+		.space = (uint8_t)RDMA_PS_TCP,
+		.port = htobe16(SERVED) };
+
+	for (int i = 0; i < 3; i++) { /* the third is later than a port is knocked at */
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+		REQUIRE(poll(&ready, 1, 20000) == 1);
+		called[i] = accept(fd, NULL, NULL);
+	}
+	CHECK(is_hung_up(called[0], 0) && is_hung_up(called[1], 0));
+	CHECK_EQ(send(called[2], &m, sizeof(m), 0), (ssize_t)sizeof(m));
+	(void)hear(called[2], REQUEST);
+	close(fd), close(called[0]), close(called[1]), close(called[2]);
+	rdma_ack_cm_event(want(channel, RDMA_CM_EVENT_CONNECT_ERROR));
+	CHECK(!rdma_destroy_id(id));
+	rdma_destroy_event_channel(channel);
+}
+
 /* As long as the kernel's CM, whether the server is stopped, or its program busy. */
 TEST(call_due__tells_after_a_minute_that_nobody_answers)
 {
