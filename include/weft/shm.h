@@ -48,6 +48,8 @@ extern "C" {
 #define WEFT_SHM_DOUBTED 1u
 /* Of a host's packet: much more is under way, and nobody waits for this one in particular. */
 #define WEFT_SHM_BULK 2u
+/* Of a slot in the DONE ring: it was lent to send with, and comes back as it was. */
+#define WEFT_SHM_UNUSED 4u
 
 struct weft_shm_desc {
 	uint64_t at_ns;
@@ -115,6 +117,9 @@ uint64_t weft_shm_bad(const struct weft_shm_link *link); /* descriptors that wer
  * some nanoseconds while the other end is awake, and a system call once per sleep.
  */
 void weft_shm_will_sleep(struct weft_shm_link *link, bool will);
+/* The same, but who wakes us rings by wait_fd even where there are ears, so that the far end knows
+ * who it is: for links that nothing comes by for long, among many. */
+void weft_shm_sleep_deep(struct weft_shm_link *link);
 int weft_shm_wait_fd(const struct weft_shm_link *link); /* -1 before the meeting */
 void weft_shm_bell(struct weft_shm_link *link);         /* wakes the other end if it sleeps */
 /* False: the other end is gone (it closed, or its process died). */
@@ -131,6 +136,14 @@ int weft_shm_ears_lend(struct weft_shm_link *link, const int eventfds[], uint32_
 /* Planes whose cable is up, told by the far end (none at first); a change wakes the near end. */
 void weft_shm_carrier_set(struct weft_shm_link *link, uint32_t mask);
 uint32_t weft_shm_carrier(const struct weft_shm_link *link);
+
+/*
+ * The far end lends slots ahead of need and may want them back: the near end may keep so many that
+ * it does not use, and gives back the others, marked WEFT_SHM_UNUSED.  A lower number wakes it.
+ */
+#define WEFT_SHM_KEEP_ALL UINT32_MAX
+void weft_shm_keep_set(struct weft_shm_link *link, uint32_t slots);
+uint32_t weft_shm_keep(const struct weft_shm_link *link);
 
 /*
  * Meeting over a unix socket (SOCK_SEQPACKET).  The near end dials and says who it is; the far end
@@ -159,7 +172,7 @@ int weft_shm_door_fd(const struct weft_shm_door *door);
 /* When somebody's time is up, or there may be descriptors again; UINT64_MAX: never. */
 uint64_t weft_shm_door_next_ns(const struct weft_shm_door *door);
 /* Who said nothing in time, nonsense, or had to make room. */
-uint64_t weft_shm_door_turned_away(const struct weft_shm_door *door);
+uint64_t weft_shm_door_turned_away(const struct weft_shm_door *door); /* NULL: 0 */
 /* 1: somebody has said hello, *fd is the connection.  0: nobody (yet).  -1: one talked nonsense, or
  * left.  now_ns: any clock that only grows. */
 int weft_shm_knock(

@@ -42,13 +42,13 @@ void bells_close(struct weft_shm_link *link)
 		(void)close(link->ears[--link->n_ears]);
 }
 
-void bells_ring(const struct weft_shm_link *link)
+void bells_ring(const struct weft_shm_link *link, bool by_ear)
 {
 	const uint64_t one = 1;
 	unsigned cpu;
 
-	if (link->end == NEAR && link->n_ears && !getcpu(&cpu, NULL) && cpu < link->n_ears &&
-		write(link->ears[cpu], &one, sizeof(one)) == sizeof(one))
+	if (by_ear && link->end == NEAR && link->n_ears && !getcpu(&cpu, NULL) &&
+		cpu < link->n_ears && write(link->ears[cpu], &one, sizeof(one)) == sizeof(one))
 		return;
 	/* A full line is a bell that rings already. */
 	(void)send(link->line, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL);

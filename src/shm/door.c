@@ -109,7 +109,7 @@ uint64_t weft_shm_door_next_ns(const struct weft_shm_door *door)
 
 uint64_t weft_shm_door_turned_away(const struct weft_shm_door *door)
 {
-	return door->turned_away;
+	return door ? door->turned_away : 0;
 }
 
 /* ---- callers ---- */

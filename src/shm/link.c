@@ -285,6 +285,12 @@ void weft_shm_will_sleep(struct weft_shm_link *link, bool will)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
+void weft_shm_sleep_deep(struct weft_shm_link *link)
+{
+	atomic_store_explicit(&link->shared->asleep[link->end].yes, DEEP, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
 int weft_shm_wait_fd(const struct weft_shm_link *link)
 {
 	return link->line;
@@ -298,8 +304,10 @@ void weft_shm_bell(struct weft_shm_link *link)
 	if (!atomic_load_explicit(asleep, memory_order_relaxed))
 		return;
 	/* Once per sleep. */
-	if (atomic_exchange_explicit(asleep, 0, memory_order_relaxed) && link->line >= 0)
-		bells_ring(link);
+	uint32_t how = atomic_exchange_explicit(asleep, 0, memory_order_relaxed);
+
+	if (how && link->line >= 0)
+		bells_ring(link, how != DEEP);
 }
 
 bool weft_shm_bell_clear(struct weft_shm_link *link)
@@ -330,4 +338,19 @@ uint32_t weft_shm_carrier(const struct weft_shm_link *link)
 {
 	return atomic_load_explicit(&link->shared->carrier, memory_order_relaxed) &
 	       ((1u << link->planes) - 1);
+}
+
+/* ---- what may be kept ---- */
+
+void weft_shm_keep_set(struct weft_shm_link *link, uint32_t slots)
+{
+	WEFT_ASSERT(link->end == FAR);
+	atomic_store_explicit(&link->shared->given, ~slots, memory_order_relaxed);
+	if (slots != WEFT_SHM_KEEP_ALL)
+		weft_shm_bell(link);
+}
+
+uint32_t weft_shm_keep(const struct weft_shm_link *link)
+{
+	return ~atomic_load_explicit(&link->shared->given, memory_order_relaxed);
 }

@@ -20,6 +20,7 @@ struct entry { /* what a descriptor looks like in a ring */
 
 struct shared { /* begin of the memfd of a link; entries of all rings follow */
 	APART _Atomic uint32_t carrier;
+	_Atomic uint32_t given; /* ~keep: a new page's 0 is "all" */
 	struct {
 		APART _Atomic uint32_t yes;
 	} asleep[2]; /* [enum end], written by both */
@@ -28,6 +29,7 @@ struct shared { /* begin of the memfd of a link; entries of all rings follow */
 	} taken[RINGS_MAX];
 };
 
+#define DEEP 2u      /* asleep, and not by an ear: which link has rung is to be known */
 #define BELLS_MAX 64 /* read at once; whoever sends more of them rings again */
 
 struct ring {
@@ -88,8 +90,8 @@ struct weft_shm_link *link_join(struct weft_shm_pool *pool, uint32_t planes, uin
 /* Descriptors that are the link's from now on. */
 void bells_join(struct weft_shm_link *link, const int fds[], uint32_t n);
 void bells_close(struct weft_shm_link *link);
-/* Wakes the other end, which sleeps: by the ear on this CPU, else by the connection. */
-void bells_ring(const struct weft_shm_link *link);
+/* Wakes the other end, which sleeps: by the ear on this CPU if it may be, else by the line. */
+void bells_ring(const struct weft_shm_link *link, bool by_ear);
 
 /* ---- meet.c ---- */
 

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define VERSION 1
+#define VERSION 2
 #define BACKLOG 64
 #define PAUSE_MS 10
 #define DIAL_MS 2000

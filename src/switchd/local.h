@@ -14,7 +14,7 @@
 
 #define PATH_BYTES 108 /* sockaddr_un's */
 #define ERROR_BYTES 256
-#define PROCESSES_MAX 1024u
+#define PROCESSES_MAX 2048u
 #define CLIENTS_MAX 16u
 #define BURST 64u /* packets that are moved together */
 
@@ -25,7 +25,9 @@
 	DROP(BAD_DESCRIPTOR, "bad_descriptor", "a process named a slot not its own, or no length") \
 	DROP(NO_SLOT, "no_slot", "no free slot, or no place in the fabric")                        \
 	DROP(GIANT, "giant", "longer than the MTU: is segmentation offload on?")                   \
-	DROP(REFUSED, "refused", "the host's interface did not take it")
+	DROP(REFUSED, "refused", "the host's interface did not take it")                           \
+	DROP(PROGRAM, "program_refused", "a program that wanted to attach: it heard why")          \
+	DROP(CALLER, "caller_silent", "a connection that said nothing in time, or nonsense")
 
 enum edge_drop {
 #define DROP(NAME, key, text) EDGE_##NAME,
@@ -71,6 +73,9 @@ struct process {              /* of a host; has attached, and holds one UDP port
 	uint32_t lent, held; /* slots that are his: to send with; delivered to him */
 	uint64_t sent, received;
 	uint64_t sent_before; /* before this turn */
+	uint64_t sent_ps;     /* when last */
+	uint64_t seen_ps;     /* sent, or was delivered something, when last */
+	bool is_active;       /* has sent, and has not been asked to give back since */
 	uint32_t n_out;
 	struct weft_shm_desc out[BURST];
 };
@@ -78,10 +83,11 @@ struct process {              /* of a host; has attached, and holds one UDP port
 struct nic {
 	struct process **of_host;               /* first of each host */
 	struct process *process[PROCESSES_MAX]; /* by number; NULL: free */
-	struct process *list[PROCESSES_MAX];    /* the n that are there */
-	uint32_t n, turn;
-	uint64_t frame_ps; /* a full frame on a host's line */
-	uint64_t bad;      /* descriptors without a length, and all of those who are gone */
+	struct process *list[PROCESSES_MAX];    /* the n that are there; quiet ones behind n_loud */
+	uint32_t n, n_loud, turn, max, n_active; /* max: programs, at a time */
+	uint64_t recalled_ps;                    /* when unused slots were last asked for */
+	uint64_t frame_ps;                       /* a full frame on a host's line */
+	uint64_t bad; /* descriptors without a length, and all of those who are gone */
 	struct weft_shm_door *door;
 };
 
@@ -98,6 +104,18 @@ void nic_carrier(struct weft_switchd *sw); /* tells all which planes are up */
 /* Before a sleep, and after.  False: something came meanwhile, do not sleep. */
 bool nic_will_sleep(struct weft_switchd *sw, bool will);
 uint64_t nic_bad(const struct weft_switchd *sw);
+
+/* ---- lend.c: who may hold how many slots ---- */
+
+#define LENT_FIRST 4u /* to begin with; each program has a right to so many */
+
+void lend_open(struct weft_switchd *sw, uint64_t files_max); /* 0: it is not known */
+void lend(struct weft_switchd *sw, struct process *p);       /* tops up */
+void lend_sends(struct weft_switchd *sw, struct process *p, uint64_t now_ps);
+void lend_stops(struct weft_switchd *sw, struct process *p);
+/* Where the pool runs low: asks those who have sent nothing for a while to give back. */
+void lend_recall(struct weft_switchd *sw, uint64_t now_ps);
+bool lend_may_hold(const struct weft_switchd *sw, const struct process *p); /* one more, received */
 
 /* ---- ears.c: threads that are woken by programs on their own CPU ---- */
 

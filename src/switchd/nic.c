@@ -4,12 +4,16 @@
  *
  * Each host has one NIC, and each program that attaches becomes a part of it: it owns one UDP
  * port, as a queue of a flow table does.  Its slots to send with are lent ahead of need and topped
- * up as it sends; few of them, because they go round in a circle and should stay in the cache, but
- * more than a turn can send.
+ * up as it sends (lend.c); few of them, because they go round in a circle and should stay in the
+ * cache, but more than a turn can send.
  *
  * A packet waits in its program's ring until the host's line is free: a NIC does not take what it
  * cannot send either, and so the ring's length is felt by the program, not hidden in here.  Where
  * several programs share a line they take turns, a few packets each.
+ *
+ * Among many programs most are quiet, and each turn would look at the rings of all for those of a
+ * few: from MANY on those that have been quiet are not looked at until they ring, by a bell that
+ * says whose it is.
  */
 #include "local.h"
 
@@ -18,13 +22,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENT_MIN 64u
-#define LENT_PER_PLANE 16u
-#define HELD_MAX (2u * RING_ENTRIES)
 #define TURN_PACKETS 16u /* that one program sends before the next may */
 #define ROUNDS_MAX 64u   /* of a turn: whoever fills his ring without end must not hold us */
 #define WAITING_MIN 8u   /* fewer are nobody's limit (net: SNDBUF_PKTS_MIN) */
 #define KNOCKS_MAX 8u    /* of a turn */
+#define WOKEN_BELOW 32u  /* slots: with so few he may be waiting for more */
+#define MANY 64u         /* programs: with fewer, to look at all is quicker than to be told */
+#define QUIET_PS UINT64_C(5000000000)
 #define FIRST_PORT 32768u
 #define LAST_PORT 60999u
 
@@ -74,8 +78,13 @@ static const char *judge(struct weft_switchd *sw, struct weft_shm_hello *hello, 
 			hello->host);
 		return why;
 	}
-	if (sw->nic.n == PROCESSES_MAX)
-		return "too many programs have attached to this switch";
+	if (sw->nic.n >= sw->nic.max || sw->slots.n_free < LENT_FIRST) {
+		(void)snprintf(why, bytes,
+			"the switch is full: %u of %u programs have attached, %u of %u slots are "
+			"free",
+			sw->nic.n, sw->nic.max, sw->slots.n_free, sw->slots.n);
+		return why;
+	}
 	if (hello->udp_port && find(sw, *host, hello->udp_port)) {
 		(void)snprintf(why, bytes, "UDP port %u of %s is another program's",
 			hello->udp_port, hello->host);
@@ -86,6 +95,52 @@ static const char *judge(struct weft_switchd *sw, struct weft_shm_hello *hello, 
 	if (!hello->planes || hello->planes > sw->shape->planes)
 		hello->planes = sw->shape->planes;
 	return hello->udp_port ? NULL : "no UDP port is left";
+}
+
+/* ---- loud and quiet ---- */
+
+static void swap_places(struct nic *nic, uint32_t a, uint32_t b)
+{
+	struct process *at_a = nic->list[a];
+
+	nic->list[a] = nic->list[b];
+	nic->list[b] = at_a;
+	nic->list[a]->place = a;
+	nic->list[b]->place = b;
+}
+
+static void turn_loud(struct nic *nic, struct process *p, uint64_t now_ps)
+{
+	p->seen_ps = WEFT_MAX(p->seen_ps, now_ps);
+	if (WEFT_LIKELY(p->place < nic->n_loud))
+		return;
+	weft_shm_will_sleep(p->link, false);
+	swap_places(nic, p->place, nic->n_loud++);
+}
+
+static bool has_sent(const struct process *p)
+{
+	bool has = weft_shm_waiting(p->link, WEFT_SHM_DONE);
+
+	for (uint32_t plane = 0; plane < p->planes; plane++)
+		has |= weft_shm_waiting(p->link, WEFT_SHM_TX + plane);
+	return has;
+}
+
+/* Who holds something gives it back without ringing, and is looked at until he has. */
+static void turn_quiet(struct nic *nic, uint64_t now_ps)
+{
+	for (uint32_t i = nic->n_loud; i-- > 0;) {
+		struct process *p = nic->list[i];
+
+		if (p->held || p->seen_ps + QUIET_PS > now_ps)
+			continue;
+		weft_shm_sleep_deep(p->link);
+		if (has_sent(p))
+			weft_shm_will_sleep(p->link, false);
+		else
+			swap_places(nic, i, --nic->n_loud);
+	}
 }
 
 static uint32_t carrier_of(const struct weft_switchd *sw, const struct process *p)
@@ -100,32 +155,9 @@ static uint32_t carrier_of(const struct weft_switchd *sw, const struct process *
 	return mask;
 }
 
-/* Keeps enough slots in a program's hands. */
-static void lend(struct weft_switchd *sw, struct process *p)
-{
-	uint32_t target = LENT_MIN + LENT_PER_PLANE * p->planes;
-	struct weft_shm_desc d[BURST];
-
-	if (p->lent > target - target / 4)
-		return;
-	while (p->lent < target) {
-		uint32_t n = 0, wanted = WEFT_MIN(target - p->lent, BURST);
-
-		while (n < wanted && sw->slots.n_free)
-			d[n++] = (struct weft_shm_desc){ .slot = slots_take(&sw->slots) };
-		size_t put = weft_shm_put(p->link, WEFT_SHM_FILL, d, n);
-
-		p->lent += (uint32_t)put;
-		for (uint32_t i = (uint32_t)put; i < n; i++)
-			slots_give(&sw->slots, d[i].slot);
-		if (put < wanted)
-			return;
-	}
-}
-
 static void forget(struct weft_switchd *sw, struct process *p)
 {
-	struct process **at = &sw->nic.of_host[p->host], *last = sw->nic.list[--sw->nic.n];
+	struct process **at = &sw->nic.of_host[p->host];
 	uint32_t slots[BURST];
 	size_t n;
 
@@ -133,9 +165,11 @@ static void forget(struct weft_switchd *sw, struct process *p)
 		at = &(*at)->next;
 	*at = p->next;
 	sw->nic.process[p->index] = NULL;
-	last->place = p->place;
-	sw->nic.list[p->place] = last;
+	if (p->place < sw->nic.n_loud)
+		swap_places(&sw->nic, p->place, --sw->nic.n_loud);
+	swap_places(&sw->nic, p->place, --sw->nic.n);
 	sw->nic.bad += weft_shm_bad(p->link);
+	lend_stops(sw, p);
 	while ((n = weft_shm_reclaim(p->link, slots, BURST)) > 0) {
 		for (size_t i = 0; i < n; i++)
 			slots_give(&sw->slots, slots[i]);
@@ -166,6 +200,7 @@ static struct process *enlist(struct weft_switchd *sw, const struct weft_shm_hel
 	sw->nic.process[index] = p;
 	p->place = sw->nic.n;
 	sw->nic.list[sw->nic.n++] = p;
+	turn_loud(&sw->nic, p, to_ps(sw, real_now_ns()));
 	p->next = sw->nic.of_host[host];
 	sw->nic.of_host[host] = p;
 	lend(sw, p);
@@ -194,6 +229,7 @@ void nic_accept(struct weft_switchd *sw, uint64_t now_ns)
 			p = enlist(sw, &hello, host, text, sizeof(text));
 		if (p)
 			ears_lend(sw, p->link);
+		sw->drops[EDGE_PROGRAM] += !p;
 		if (!p)
 			weft_shm_refuse(fd, why ? why : text);
 		else if (weft_shm_welcome(fd, &hello, p->link) ||
@@ -208,6 +244,8 @@ void nic_wake(struct weft_switchd *sw, uint32_t index)
 
 	if (p && !weft_shm_bell_clear(p->link))
 		forget(sw, p);
+	else if (p)
+		turn_loud(&sw->nic, p, sw->ran_ps);
 }
 
 void nic_close(struct weft_switchd *sw)
@@ -238,7 +276,10 @@ static void take_done(struct weft_switchd *sw, struct process *p)
 	for (unsigned i = 0; i < RING_ENTRIES / BURST; i++) {
 		n = weft_shm_take(p->link, WEFT_SHM_DONE, d, BURST);
 		for (size_t k = 0; k < n; k++) {
-			count_back(&p->held, &p->lent);
+			if (d[k].flags & WEFT_SHM_UNUSED)
+				count_back(&p->lent, &p->held);
+			else
+				count_back(&p->held, &p->lent);
 			slots_give(&sw->slots, d[k].slot);
 		}
 		if (n < BURST)
@@ -271,6 +312,10 @@ static size_t take_some(
 		}
 	}
 	p->sent += n;
+	if (n) {
+		lend_sends(sw, p, now_ps);
+		turn_loud(&sw->nic, p, now_ps);
+	}
 	return n;
 }
 
@@ -318,7 +363,7 @@ static void resupply(struct weft_switchd *sw, struct process *p)
 	uint32_t before = p->lent;
 
 	lend(sw, p);
-	bool rings = sent >= WAITING_MIN || (before < LENT_MIN / 2 && p->lent > before);
+	bool rings = sent >= WAITING_MIN || (before < WOKEN_BELOW && p->lent > before);
 
 	for (uint32_t plane = 0; sent && plane < p->planes && !rings; plane++)
 		rings = weft_shm_waiting(p->link, WEFT_SHM_TX + plane);
@@ -332,18 +377,22 @@ size_t nic_take(struct weft_switchd *sw, uint64_t now_ps)
 	bool has_more = true;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < nic->n; i++) {
+	for (uint32_t i = 0; i < nic->n_loud; i++) {
 		take_done(sw, nic->list[i]);
 		nic->list[i]->sent_before = nic->list[i]->sent;
 	}
 	nic->turn++;
 	for (unsigned round = 0; round < ROUNDS_MAX && has_more; round++) {
 		has_more = false;
-		for (uint32_t i = 0; i < nic->n; i++)
-			has_more |= take_from(sw, nic->list[(nic->turn + i) % nic->n], now_ps, &n);
+		for (uint32_t i = 0; i < nic->n_loud; i++)
+			has_more |=
+				take_from(sw, nic->list[(nic->turn + i) % nic->n_loud], now_ps, &n);
 	}
-	for (uint32_t i = 0; i < nic->n; i++)
-		resupply(sw, nic->list[i]);
+	lend_recall(sw, now_ps);
+	for (uint32_t i = 0; i < nic->n_loud; i++) /* in turns, where there is not enough for all */
+		resupply(sw, nic->list[(nic->turn + i) % nic->n_loud]);
+	if (WEFT_UNLIKELY(nic->n > MANY))
+		turn_quiet(nic, now_ps);
 	return n;
 }
 
@@ -384,11 +433,12 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 
 	if (!p || out->plane >= p->planes)
 		return false;
-	if (p->held >= HELD_MAX) {
+	if (!lend_may_hold(sw, p)) {
 		sw->drops[EDGE_RX_FULL]++;
 		slots_give(&sw->slots, slot);
 		return true;
 	}
+	turn_loud(&sw->nic, p, sw->ran_ps);
 	p->held++;
 	p->out[p->n_out++] = (struct weft_shm_desc){ .at_ns = to_ns(sw, out->at_ps),
 		.slot = slot,
@@ -402,7 +452,7 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 
 void nic_flush(struct weft_switchd *sw)
 {
-	for (uint32_t i = 0; i < sw->nic.n; i++) {
+	for (uint32_t i = 0; i < sw->nic.n_loud; i++) {
 		if (sw->nic.list[i]->n_out)
 			flush(sw, sw->nic.list[i]);
 	}
@@ -424,7 +474,7 @@ bool nic_will_sleep(struct weft_switchd *sw, bool will)
 {
 	bool is_quiet = true;
 
-	for (uint32_t i = 0; i < sw->nic.n; i++) {
+	for (uint32_t i = 0; i < sw->nic.n_loud; i++) {
 		struct process *p = sw->nic.list[i];
 
 		weft_shm_will_sleep(p->link, will);

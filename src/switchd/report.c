@@ -90,6 +90,7 @@ json_t *report_hello(struct weft_switchd *sw)
 	put(answer, "up_ns", real_now_ns() - sw->epoch_ns);
 	put(answer, "slots", sw->slots.n);
 	put(answer, "slots_free", sw->slots.n_free);
+	put(answer, "processes_max", sw->nic.max);
 	(void)json_object_set_new(answer, "processes", processes(sw));
 	(void)json_object_set_new(answer, "interfaces", interfaces(sw));
 	return answer;
@@ -163,6 +164,7 @@ static json_t *edge(struct weft_switchd *sw)
 	json_t *drops = json_object();
 
 	sw->drops[EDGE_BAD_DESCRIPTOR] = nic_bad(sw);
+	sw->drops[EDGE_CALLER] = weft_shm_door_turned_away(sw->nic.door);
 	for (unsigned d = 0; d < EDGE_DROP_COUNT; d++)
 		put(drops, keys[d], sw->drops[d]);
 	return drops;

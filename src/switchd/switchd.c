@@ -105,12 +105,15 @@ static bool take_dir(struct weft_switchd *sw, const char *dir)
 
 static bool open_all(struct weft_switchd *sw, const struct weft_switchd_config *config)
 {
-	(void)weft_files_raise(); /* each program costs one, each request one */
+	uint64_t files_max = weft_files_raise(); /* each program costs one, each request one */
+
 	if (weft_topo_open(&sw->topo, config->fabric, sw->error, sizeof(sw->error)))
 		return false;
 	sw->shape = weft_topo_shape(sw->topo);
-	if (!take_dir(sw, config->dir) || !open_state(sw) || !open_rack(sw) ||
-		!nic_open(sw, sw->ports_path) || !ifaces_open(sw, config->ifname_format) ||
+	if (!take_dir(sw, config->dir) || !open_state(sw) || !open_rack(sw))
+		return false;
+	lend_open(sw, files_max);
+	if (!nic_open(sw, sw->ports_path) || !ifaces_open(sw, config->ifname_format) ||
 		!control_open(sw, sw->control_path))
 		return false;
 	loop_tell_carrier(sw);

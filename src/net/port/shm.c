@@ -19,7 +19,7 @@
  *
  * Hot: rx and tx, per packet.
  */
-#include "port/raw.h"
+#include "port/shm.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,55 +28,16 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#include <weft/shm.h>
 
-#define RX_BATCH 64u      /* slots in use at once: a quarter of a MiB */
 #define SLOTS_DEFAULT 64u /* of one direction: they stay in the second-level cache */
 #define SLOTS_HIGH 2048u
-#define LOOK_EVERY 1024u                /* turns of a pump that never waits, between looks */
-#define DIAL_EVERY_NS 50000000u         /* where nobody is at the other end */
-#define AHEAD 4u                        /* packets whose headers are on their way to the cache */
-#define CREDIT_LOW (WEFT_NET_BURST / 4) /* fewer: ask the ring how much has been taken */
-
-struct rings {                 /* which is which at our end */
-	uint32_t rx, n_rx, tx; /* tx: of plane 0 */
-	bool tx_per_plane;
-	uint32_t read;    /* slots that we have read go back by this one */
-	uint32_t written; /* slots that we may send with come by this one */
-};
-
-struct shm {
-	struct weft_port port; /* first */
-	struct weft_shm_port_config config;
-	char *path, host[32];
-	struct raw *raw;
-	struct rings rings;
-	struct weft_shm_pool pool;
-	struct weft_shm_link *link; /* NULL: nobody is there */
-	struct weft_shm_door *door; /* far end; NULL */
-	bool direct;                /* no switch is between */
-	bool gone;                  /* he hung up; said so to nobody but carrier() yet */
-	uint8_t tx_flags;           /* of what is sent now */
-	uint32_t look_age, rx_turn, n_held;
-	uint32_t carrier_told; /* by the last carrier(): a wait ends where it has changed */
-	uint32_t blocked;      /* planes that the last room() found full */
-	bool starved;          /* it found no slot */
-	bool asleep;           /* somebody waits for our bell: between the two calls of sleep() */
-	uint64_t dial_at_ns;
-	uint32_t *free; /* slots that we may send with, a stack */
-	uint32_t n_free;
-	uint32_t credit[WEFT_SHM_PLANES_MAX]; /* packets that surely fit into this plane's ring */
-	struct weft_shm_desc held[RX_BATCH];  /* handed out by the last rx */
-};
+#define LOOK_EVERY 1024u        /* turns of a pump that never waits, between looks */
+#define DIAL_EVERY_NS 50000000u /* where nobody is at the other end */
+#define AHEAD 4u                /* packets whose headers are on their way to the cache */
 
 static uint32_t all_planes(const struct shm *shm)
 {
 	return (1u << shm->port.planes) - 1;
-}
-
-static uint32_t tx_ring(const struct shm *shm, uint32_t plane)
-{
-	return shm->rings.tx + (shm->rings.tx_per_plane ? plane : 0);
 }
 
 /* ---- meeting and parting ---- */
@@ -89,16 +50,6 @@ static void start(struct shm *shm)
 	shm->starved = false;
 	shm->blocked = 0;
 	memset(shm->credit, 0, sizeof(shm->credit));
-}
-
-/* Takes slots that the other end has returned, as many as there are. */
-static void refill(struct shm *shm)
-{
-	struct weft_shm_desc back[WEFT_NET_BURST];
-	size_t n = weft_shm_take(shm->link, shm->rings.written, back, WEFT_COUNT(back));
-
-	for (size_t i = 0; i < n; i++)
-		shm->free[shm->n_free++] = back[i].slot;
 }
 
 static int dial(struct shm *shm, char *error, size_t error_bytes)
@@ -232,18 +183,6 @@ static void close_port(struct weft_port *port)
 	free(shm);
 }
 
-/* False: not all of them could be given back, because the other end does not take them. */
-static bool give_back(struct shm *shm)
-{
-	size_t n = weft_shm_put(shm->link, shm->rings.read, shm->held, shm->n_held);
-
-	shm->n_held -= (uint32_t)n;
-	memmove(shm->held, shm->held + n, shm->n_held * sizeof(shm->held[0]));
-	if (shm->direct) /* a host may sleep for want of slots; a switch takes them when it wakes */
-		weft_shm_bell(shm->link);
-	return !shm->n_held;
-}
-
 static void fetch(const struct shm *shm, uint32_t slot)
 {
 	const uint8_t *ip = weft_shm_packet(&shm->pool, slot);
@@ -261,7 +200,7 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 		meet_again(shm);
 		return 0;
 	}
-	if (shm->n_held && !give_back(shm))
+	if (shm->n_held && !shm_give_back(shm))
 		return 0;
 	for (uint32_t i = 0; i < shm->rings.n_rx && shm->n_held < want; i++) {
 		uint32_t ring = shm->rings.rx + shm->rx_turn++ % shm->rings.n_rx;
@@ -311,7 +250,7 @@ static void send_one(struct shm *shm, const struct weft_pkt *pkt, uint64_t now)
 		return;
 	}
 	desc.bytes = (uint16_t)bytes;
-	if (!weft_shm_put(shm->link, tx_ring(shm, pkt->port), &desc, 1)) {
+	if (!weft_shm_put(shm->link, shm_tx_ring(shm, pkt->port), &desc, 1)) {
 		shm->port.stats.tx_refused++;
 		return;
 	}
@@ -341,23 +280,6 @@ static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 		weft_shm_bell(shm->link);
 }
 
-/* How many packets this plane surely takes.  The ring is asked only when that runs low, because
- * the answer lies in a line that the other end writes. */
-static uint32_t credit_of(struct shm *shm, uint32_t plane)
-{
-	if (shm->credit[plane] >= CREDIT_LOW)
-		return shm->credit[plane];
-	uint32_t room = (uint32_t)weft_shm_room(shm->link, tx_ring(shm, plane));
-	uint32_t queue = shm->config.queue_pkts, used;
-
-	if (queue && shm->rings.tx_per_plane) {
-		used = weft_shm_entries(shm->link) - room;
-		room = WEFT_MIN(room, queue > used ? queue - used : 0);
-	}
-	shm->credit[plane] = room;
-	return room;
-}
-
 static uint32_t room(struct weft_port *port, size_t *max)
 {
 	struct shm *shm = (struct shm *)port;
@@ -367,13 +289,13 @@ static uint32_t room(struct weft_port *port, size_t *max)
 	if (WEFT_UNLIKELY(!shm->link || shm->gone))
 		return 0;
 	if (shm->n_free < WEFT_NET_BURST)
-		refill(shm);
+		shm_refill(shm);
 	shm->starved = !shm->n_free;
 	if (shm->starved)
 		return 0;
 	*max = WEFT_MIN(*max, (size_t)shm->n_free);
 	for (uint32_t plane = 0; plane < port->planes; plane++) {
-		uint32_t credit = credit_of(shm, plane);
+		uint32_t credit = shm_credit(shm, plane);
 
 		if (!credit)
 			continue;
@@ -392,11 +314,16 @@ static uint32_t carrier(struct weft_port *port)
 		shm->look_age = 0;
 		look(shm);
 	}
-	if (!shm->link || shm->gone)
+	if (!shm->link || shm->gone) {
 		shm->carrier_told = 0;
-	else
-		shm->carrier_told =
-			shm->config.is_far ? all_planes(shm) : weft_shm_carrier(shm->link);
+		return 0;
+	}
+	if (!shm->config.is_far && shm_is_asked_back(shm))
+		shm_give_unused(shm);
+	else if (!shm->config.is_far && weft_shm_keep(shm->link) != WEFT_SHM_KEEP_ALL)
+		shm_refill(shm);
+
+	shm->carrier_told = shm->config.is_far ? all_planes(shm) : weft_shm_carrier(shm->link);
 	return shm->carrier_told;
 }
 
@@ -409,9 +336,13 @@ static bool has_work(struct shm *shm)
 	if (shm->starved && weft_shm_waiting(shm->link, shm->rings.written))
 		return true;
 	for (uint32_t plane = 0; plane < shm->port.planes; plane++)
-		if (shm->blocked >> plane & 1 && credit_of(shm, plane))
+		if (shm->blocked >> plane & 1 && shm_credit(shm, plane))
 			return true;
-	return !shm->config.is_far && weft_shm_carrier(shm->link) != shm->carrier_told;
+	if (shm->config.is_far)
+		return false;
+	return weft_shm_carrier(shm->link) != shm->carrier_told || shm_is_asked_back(shm) ||
+	       (weft_shm_keep(shm->link) != WEFT_SHM_KEEP_ALL &&
+		       weft_shm_waiting(shm->link, shm->rings.written));
 }
 
 static void wait_for(struct weft_port *port, uint64_t max_ns)

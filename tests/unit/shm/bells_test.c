@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/resource.h>
 
 static bool is_rung(int fd)
@@ -52,6 +53,24 @@ static int open_fds(void)
 	for (int fd = 0; fd < 256; fd++)
 		n += fcntl(fd, F_GETFD) >= 0;
 	return n;
+}
+
+TEST(weft_shm_sleep_deep__is_ended_by_the_line_where_there_are_ears)
+{
+	struct pair p;
+
+	pair_open(&p, 1, 8);
+	ears_open(&p, 2);
+	weft_shm_sleep_deep(p.far);
+	weft_shm_bell(p.near);
+	weft_shm_bell(p.near); /* once per sleep */
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK(!is_rung(ears[i]));
+	char bells[4];
+
+	CHECK_EQ(recv(weft_shm_wait_fd(p.far), bells, sizeof(bells), MSG_DONTWAIT), 1);
+	ears_close(2);
+	pair_close(&p);
 }
 
 TEST(weft_shm_bell__rings_the_ear_of_its_own_cpu)

@@ -288,7 +288,7 @@ static void answer_with(int fd, const struct lie *lie, const int *fds, unsigned 
 }
 
 static const struct lie truth = { .magic = "weftshm",
-	.version = 1,
+	.version = 2,
 	.hello = { .host = "h1", .planes = 2 },
 	.slots = 8,
 	.slot_bytes = 256,

@@ -51,6 +51,25 @@ TEST(nic_accept__refuses_in_words)
 	end();
 }
 
+TEST(nic_accept__says_that_it_is_full)
+{
+	struct program p;
+
+	begin();
+	sw->nic.max = 2;
+	CHECK_EQ(program_open(&p, sw, "alice", 0), -1);
+	CHECK(strstr(p.error, "the switch is full: 2 of 2 programs have attached"));
+	sw->nic.max = 10;
+	uint32_t n_free = sw->slots.n_free;
+
+	sw->slots.n_free = 3;
+	CHECK_EQ(program_open(&p, sw, "alice", 0), -1);
+	CHECK(strstr(p.error, "2 of 10 programs have attached, 3 of 8192 slots are free"));
+	sw->slots.n_free = n_free;
+	CHECK_EQ(sw->drops[EDGE_PROGRAM], 2);
+	end();
+}
+
 TEST(nic_accept__chooses_ports_and_planes)
 {
 	struct program a, b;
@@ -335,6 +354,47 @@ TEST(nic_take__does_not_believe_in_the_future)
 	REQUIRE(program_receive(&bob, sw, &d, 1) == 1);
 	CHECK(d.at_ns <= real_now_ns());
 	program_done(&bob, &d, 1);
+	end();
+}
+
+/* Among many, those that are silent are not looked at until they ring. */
+TEST(nic_take__hears_the_quiet_when_they_ring)
+{
+	static struct program crowd[70];
+	struct weft_shm_desc d[4];
+
+	begin();
+	for (unsigned i = 0; i < WEFT_COUNT(crowd); i++)
+		CHECK_EQ(program_attach(&crowd[i], sw, "alice", 0), 0);
+	usleep(6000);
+	turns(sw, 3);
+	CHECK_EQ(sw->nic.n_loud, 0);
+	(void)nic_will_sleep(sw, false); /* as ears do that are woken for others */
+	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100));
+	turns(sw, 2);
+	CHECK_EQ(sw->nic.n_loud, 0); /* it has not rung */
+	weft_shm_bell(alice.link);
+	REQUIRE(program_receive(&bob, sw, d, 1) == 1);
+	CHECK_EQ(sw->nic.n_loud, 2); /* bob holds a packet */
+	usleep(6000);
+	turns(sw, 3);
+	CHECK_EQ(sw->nic.n_loud, 1);
+	program_done(&bob, d, 1);
+	usleep(6000);
+	turns(sw, 3);
+	CHECK_EQ(sw->nic.n_loud, 0);
+	CHECK_EQ(sw->nic.process[1]->held, 0);
+	/* Some leave, from anywhere in the list. */
+	CHECK(program_send(&crowd[3], sw->topo, ALICE, BOB, weft_ev(0, 0), 9, 100));
+	weft_shm_bell(crowd[3].link);
+	turns(sw, 2);
+	for (unsigned i = 0; i < WEFT_COUNT(crowd); i += 2)
+		program_close(&crowd[i]);
+	turns(sw, 3);
+	for (unsigned i = 0; i < sw->nic.n; i++)
+		CHECK_EQ(sw->nic.list[i]->place, i);
+	for (unsigned i = 1; i < WEFT_COUNT(crowd); i += 2)
+		program_close(&crowd[i]);
 	end();
 }
 

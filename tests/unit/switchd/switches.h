@@ -83,7 +83,7 @@ static inline void *program_dial(void *arg)
 	return NULL;
 }
 
-static inline int program_open(
+static inline int program_attach(
 	struct program *p, struct weft_switchd *sw, const char *host, uint16_t udp_port)
 {
 	pthread_t thread;
@@ -99,6 +99,19 @@ static inline int program_open(
 	}
 	pthread_join(thread, NULL);
 	return p->result;
+}
+
+/* One that has sent already: it has as many slots as it may have. */
+static inline int program_open(
+	struct program *p, struct weft_switchd *sw, const char *host, uint16_t udp_port)
+{
+	int result = program_attach(p, sw, host, udp_port);
+
+	if (!result) {
+		lend_sends(sw, sw->nic.list[sw->nic.n - 1], sw->ran_ps);
+		lend(sw, sw->nic.list[sw->nic.n - 1]);
+	}
+	return result;
 }
 
 static inline void program_close(struct program *p)
