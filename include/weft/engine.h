@@ -67,6 +67,7 @@ enum weft_status { /* how a work request or a QP ended; order and meaning of ver
 	WEFT_CQ_OVERRUN,       /* a completion found its queue full */
 	WEFT_LOCAL_LENGTH,     /* a message was longer than the receive that it met */
 	WEFT_RNR_RETRY_EXCEEDED, /* the peer had no receive posted for too long */
+	WEFT_LOCAL_MEMORY,     /* memory that a work names is not there any more */
 };
 const char *weft_status_name(int status);
 
@@ -102,6 +103,9 @@ struct weft_config {
 	uint32_t proof_answers;    /* clean answers in a row that bring a path back */
 	uint64_t seed;             /* the only source of randomness */
 	bool zeroed;               /* the block is all zero: init touches only what it needs */
+	/* Whether these may be read, and written, for the few bytes that the engine moves itself:
+	 * atomics, and ends of writes.  NULL: always. */
+	bool (*reach)(void *at, size_t bytes, bool write);
 };
 void weft_config_default(struct weft_config *config);
 
@@ -249,6 +253,15 @@ struct weft_place {
 size_t weft_endpoint_size(const struct weft_config *config);
 /* block: weft_endpoint_size() bytes, 64-byte aligned, content does not matter. */
 int weft_endpoint_init(struct weft_endpoint **ep, void *block, const struct weft_config *config);
+
+/*
+ * Bytes of a place could not be moved, for memory is not there that was registered: at once, before
+ * the next weft_output() or weft_poll().  The message is refused after all, or the read fails.
+ */
+void weft_place_lost(struct weft_endpoint *ep, const struct weft_pkt *pkt);
+/* Data at `at`, of a packet that weft_output() has given out, could not be read: whoever sends from
+ * there fails, with WEFT_LOCAL_MEMORY, and who reads from there is refused. */
+void weft_data_lost(struct weft_endpoint *ep, const void *at);
 
 /*
  * A datapath is a loop over these three.  Move the bytes of places[0..n) before the next

@@ -262,7 +262,8 @@ struct weft_pump_config {
 	struct weft_port *port; /* stays the caller's to close, after the pump */
 	weft_clock_fn *clock;   /* NULL: weft_clock_now */
 	void *clock_arg;
-	/* Moves the bytes of a scattered receive or read (place->list_at); else never called. */
+	/* Moves the bytes of a scattered receive or read (place->list_at), by weft_nofault_copy();
+	 * else never called. */
 	void (*scatter)(void *arg, const struct weft_place *place);
 	void *scatter_arg;
 };

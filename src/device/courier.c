@@ -151,8 +151,11 @@ int courier_send(struct courier *courier, struct weft_work *work)
 	copy = malloc(WEFT_MAX(work->len_bytes, 1u));
 	if (!copy)
 		return EAGAIN;
-	if (work->len_bytes)
-		memcpy(copy, work->data, work->len_bytes);
+	if (work->len_bytes && !weft_nofault_copy(copy, work->data, work->len_bytes)) {
+		(void)weft_nofault_take();
+		free(copy);
+		return ENOENT; /* it was there a moment ago: give_one() has looked */
+	}
 
 	struct weft_work own = *work;
 

@@ -61,6 +61,7 @@ static void size_engine(struct weft_config *engine)
 	engine->rd_atomic_max = RD_ATOMIC_MAX;
 	engine->recvqs = SRQS_MAX + QPS_MAX + ZOMBIES_MAX; /* those of datagrams have one each */
 	engine->recvq_depth = SRQ_DEPTH_MAX;
+	engine->reach = weft_nofault_reach;
 }
 
 static void close_fds(struct weft_dev *dev)
@@ -121,6 +122,7 @@ int weft_dev_open(
 		return ENOMEM;
 	}
 	(void)pthread_once(&once, watch_forks);
+	weft_nofault_watch();
 	dev->name = *name;
 	dev->fork_age = device_fork_age;
 	dev->greet_fd = dev->wake_fd = dev->event_fd[0] = dev->event_fd[1] = -1;

@@ -25,6 +25,7 @@ static const uint8_t statuses[] = {
 	[WEFT_CQ_OVERRUN] = WEFT_DEV_GENERAL_ERR,
 	[WEFT_LOCAL_LENGTH] = WEFT_DEV_LOC_LEN_ERR,
 	[WEFT_RNR_RETRY_EXCEEDED] = WEFT_DEV_RNR_RETRY_EXC_ERR,
+	[WEFT_LOCAL_MEMORY] = WEFT_DEV_LOC_PROT_ERR,
 };
 
 static const uint8_t ops[] = {

@@ -163,7 +163,12 @@ static bool hand_over(struct weft_dev_qp *qp, uint64_t at)
 	if (recv.scattered)
 		post_scatter(recv.to, 0, from, wc->len_bytes);
 	else
-		memcpy(recv.to, from, wc->len_bytes);
+		(void)weft_nofault_copy(recv.to, from, wc->len_bytes);
+	if (WEFT_UNLIKELY(weft_nofault_take() != NULL)) { /* it is not there any more */
+		recv.fault = WEFT_DEV_LOC_PROT_ERR;
+		fail(qp, &recv);
+		return true;
+	}
 	wc->id = recv.id;
 	qp->rq_head += !qp->init.srq;
 	done_recv(qp, wc, held->waiting[at].solicited);

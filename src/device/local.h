@@ -11,6 +11,7 @@
 #include <weft/base.h>
 #include <weft/device.h>
 #include <weft/lock.h>
+#include <weft/nofault.h>
 #include <weft/session.h>
 
 #include <pthread.h>
@@ -150,6 +151,7 @@ struct weft_dev {
 	struct weft_dev_qp *owing; /* to which was sent last; NULL: none, or it is gone */
 	long preemptions;          /* of a polling thread, as last counted; -1: not yet */
 	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
+	uint64_t faults_ns; /* when the handlers of faults are looked at again */
 	uint32_t greet_tokens; /* for greetings of all sources, until second_ns */
 	struct greet_sources greet_sources;
 	struct challenges challenges;

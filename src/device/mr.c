@@ -5,9 +5,9 @@
  * Registration is when bad memory must be found out: later the device would take the whole
  * process down.  So the range is held against what the kernel says is mapped, with the rights
  * that it will need, and its first and last page are read by a system call, which answers EFAULT
- * where a mapping promises what a CPU cannot do (device memory).  Nothing here can keep a program
- * from unmapping registered memory; real NICs pin it, we document it.  Once deregistered, it is
- * not touched again, whatever is still under way (reclaim.c).
+ * where a mapping promises what a CPU cannot do (device memory).  A program may take it away
+ * all the same, where a card has it pinned: who reaches for it fails (decisions/128).  Once
+ * deregistered, it is not touched again, whatever is still under way (reclaim.c).
  *
  * A key is the engine's: 32 bits from the operating system, of which a part is a slot that is free.
  */
@@ -150,6 +150,7 @@ static int open_checked(const struct weft_dev_mr *like, struct weft_dev_mr **out
 	int rc = check(like->base, like->len_bytes, like->access);
 	struct weft_dev_mr *mr;
 
+	weft_nofault_watch();
 	if (rc)
 		return rc;
 	mr = calloc(1, sizeof(*mr));

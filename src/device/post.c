@@ -35,7 +35,7 @@ void post_scatter(void *to, uint32_t at, const void *from, uint32_t len_bytes)
 		}
 		uint32_t n = WEFT_MIN(len_bytes, list->part[i].bytes - at);
 
-		memcpy(list->part[i].at + at, bytes, n);
+		(void)weft_nofault_copy(list->part[i].at + at, bytes, n);
 		bytes += n;
 		len_bytes -= n;
 		at = 0;
@@ -119,9 +119,11 @@ static int gather(const struct sge_list *list, struct work *work)
 		return ENOMEM;
 	work->data = work->owned = at;
 	for (uint32_t i = 0; i < list->n; i++) {
-		memcpy(at, list->part[i].at, list->part[i].bytes);
+		if (!weft_nofault_copy(at, list->part[i].at, list->part[i].bytes))
+			work->fault = WEFT_DEV_LOC_PROT_ERR;
 		at += list->part[i].bytes;
 	}
+	(void)weft_nofault_take();
 	return 0;
 }
 
@@ -295,9 +297,13 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		.srqn = work->srqn,
 		.shuts = work->op == WEFT_DEV_SEND_INV ? work->rkey : 0,
 	};
-
 	if (work->fault)
 		return -work->fault;
+	if (is_datagram && work->lent &&
+		!weft_nofault_reach((void *)(uintptr_t)work->data, work->len_bytes, false)) {
+		(void)weft_nofault_take();
+		return -WEFT_DEV_LOC_PROT_ERR;
+	}
 	if (work->is_group)
 		return group_give(qp, work, &to);
 	if (!is_datagram)

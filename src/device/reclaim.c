@@ -39,8 +39,11 @@ static bool copy(struct weft_dev_qp *qp, struct work *work, uint64_t id)
 	bool sends = work->op < WEFT_DEV_READ || work->op == WEFT_DEV_SEND_INV;
 	uint8_t *own = sends ? malloc(WEFT_MAX(work->len_bytes, 1u)) : NULL;
 
-	if (own)
-		memcpy(own, work->data, work->len_bytes);
+	if (own && !weft_nofault_copy(own, work->data, work->len_bytes)) {
+		(void)weft_nofault_take();
+		free(own);
+		own = NULL;
+	}
 	if (id < qp->sq_fed && (!qp->eq || weft_work_move(qp->eq, id, own))) {
 		free(own); /* it has arrived, and its completion is on its way */
 		return true;

@@ -30,6 +30,7 @@
 #define POLLED_RECENTLY_NS UINT64_C(20000)
 #define REAL_TIME_PRIORITY 1 /* below the switch, which serves all */
 #define PLANES_EVERY_NS UINT64_C(2000000)
+#define FAULTS_EVERY_NS UINT64_C(100000000) /* a program may install handlers at any time */
 #define REAP_EVERY_NS UINT64_C(20000000)
 #define BLIND_NS UINT64_C(2000000)
 #define SLEEP_NS_MAX UINT64_C(1000000000)
@@ -187,6 +188,10 @@ static bool turn(struct weft_dev *dev)
 	if (now >= dev->planes_ns) {
 		dev->planes_ns = now + PLANES_EVERY_NS;
 		look_at_planes(dev);
+	}
+	if (now >= dev->faults_ns) {
+		dev->faults_ns = now + FAULTS_EVERY_NS;
+		weft_nofault_watch();
 	}
 	if (!dev->port->hush_bytes)
 		quiet_wake(dev);

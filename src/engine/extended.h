@@ -39,6 +39,7 @@ struct tail { /* the last bytes of a write that has overtaken others */
 	uint8_t *to;
 	uint8_t bytes[8];
 	uint32_t psn, rkey;
+	uint16_t msn;
 	uint8_t n;
 };
 enum { TAILS = 64 }; /* per QP */

@@ -401,6 +401,16 @@ int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr);
 int qp_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr);
 void qp_note_state(struct weft_qp *qp, enum weft_qp_state to);
 void qp_slot_free(struct weft_qp *qp);
+/* ---- absent.c: memory that is gone ---- */
+
+/* What a reply was to bring cannot be read: it says so instead, and the QP has failed. */
+void absent_reply(struct weft_qp *replies, struct sq_work *work);
+/* Whether the caller of the engine can touch these bytes; where he does not say, he can. */
+static inline bool absent_reach(const struct weft_endpoint *ep, void *at, size_t bytes)
+{
+	return !ep->config.reach || ep->config.reach(at, bytes, true);
+}
+
 static inline struct weft_qp *qp_by_qpn(struct weft_endpoint *ep, uint32_t qpn)
 {
 	struct weft_qp *qp = &ep->qps[qpn & ep->qp_mask];

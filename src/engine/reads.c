@@ -149,6 +149,9 @@ static void grant(struct ext *ext, const struct read_in *in, struct sq_work *rep
 	} else if (atomic && ((uintptr_t)at | in->va) % sizeof(*result)) {
 		refuse(reply, WEFT_AETH_NAK_INVALID_REQUEST);
 		drop_count(ep, WEFT_DROP_BAD_FIELD);
+	} else if (atomic && !absent_reach(ep, at, sizeof(*result))) {
+		refuse(reply, WEFT_AETH_NAK_REMOTE_ACCESS);
+		drop_count(ep, WEFT_DROP_NO_MEMORY);
 	} else if (atomic) {
 		*result = execute(in, (uint64_t *)(void *)at);
 		reply->data = (const uint8_t *)result;

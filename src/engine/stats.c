@@ -88,6 +88,7 @@ const char *weft_status_name(int status)
 		[WEFT_CQ_OVERRUN] = "completion queue overrun",
 		[WEFT_LOCAL_LENGTH] = "a message was longer than its receive",
 		[WEFT_RNR_RETRY_EXCEEDED] = "the peer had no receive posted for too long",
+		[WEFT_LOCAL_MEMORY] = "memory that a work names is not there any more",
 	};
 	return status >= 0 && (size_t)status < WEFT_COUNT(names) ? names[status] : "?";
 }

@@ -29,20 +29,25 @@ void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_plac
 	tail->n = (uint8_t)n;
 	tail->psn = pkt->psn;
 	tail->rkey = pkt->w.rkey;
+	tail->msn = pkt->w.msn;
 	memcpy(tail->bytes, (const uint8_t *)pkt->w.data + place->len_bytes, n);
 	qp->parked_imms++;
 }
 
-static void store(const struct tail *tail)
+/* False: the memory is not there any more. */
+static bool store(const struct ext *ext, const struct tail *tail)
 {
 	uint64_t word;
 
+	if (!absent_reach(ext->qp->ep, tail->to, tail->n))
+		return false;
 	memcpy(&word, tail->bytes, sizeof(word));
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	if (tail->n == sizeof(word) && !((uintptr_t)tail->to % sizeof(word)))
 		__atomic_store_n((uint64_t *)(void *)tail->to, word, __ATOMIC_RELEASE);
 	else
 		memcpy(tail->to, tail->bytes, tail->n);
+	return true;
 }
 
 static void drop(struct ext *ext, uint32_t i)
@@ -72,8 +77,13 @@ bool tails_are_due(const struct ext *ext)
 
 void tails_settle(struct ext *ext)
 {
-	for (uint32_t i; (i = next_due(ext)) != TAILS; drop(ext, i))
-		store(&ext->tail[i]);
+	for (uint32_t i; (i = next_due(ext)) != TAILS; drop(ext, i)) {
+		const struct weft_pkt pkt = { .dqpn = ext->qp->qpn, .op = WEFT_OP_WRITE_LAST,
+			.w.msn = ext->tail[i].msn };
+
+		if (!store(ext, &ext->tail[i]))
+			weft_place_lost(ext->qp->ep, &pkt);
+	}
 }
 
 void tails_cut(struct ext *ext, uint32_t psn)
@@ -88,7 +98,7 @@ void tails_store(struct ext *ext, uint32_t rkey)
 	for (uint32_t i = ext->tails; i--;) {
 		if (ext->tail[i].rkey != rkey)
 			continue;
-		store(&ext->tail[i]);
+		(void)store(ext, &ext->tail[i]); /* its window is gone: nobody is left to tell */
 		drop(ext, i);
 	}
 }

@@ -27,6 +27,7 @@
  */
 #include <weft/base.h>
 #include <weft/net.h>
+#include <weft/nofault.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,9 @@ static size_t receive(struct weft_pump *p)
 		if (WEFT_UNLIKELY(place->list_at))
 			p->config.scatter(p->config.scatter_arg, place);
 		else
-			memcpy(place->to, place->from, place->len_bytes);
+			(void)weft_nofault_copy(place->to, place->from, place->len_bytes);
+		if (WEFT_UNLIKELY(weft_nofault_take() != NULL))
+			weft_place_lost(p->config.ep, &p->pkts[i]);
 		placed_bytes += place->len_bytes;
 	}
 	if (placed_bytes) {
@@ -126,6 +129,16 @@ static size_t receive(struct weft_pump *p)
 		p->stats.placed_at_ns = p->now;
 	}
 	return n;
+}
+
+/* What could not be read is lost, as in a fabric: the others of this burst come to it again. */
+static void send_burst(struct weft_pump *p, size_t n)
+{
+	p->config.port->ops->tx(p->config.port, p->pkts, n);
+	const void *lost = weft_nofault_take();
+
+	if (WEFT_UNLIKELY(lost != NULL))
+		weft_data_lost(p->config.ep, lost);
 }
 
 static size_t send_bursts(struct weft_pump *p)
@@ -142,7 +155,7 @@ static size_t send_bursts(struct weft_pump *p)
 		size_t n = weft_output(p->config.ep, p->pkts, max, room, p->now);
 
 		if (n)
-			port->ops->tx(port, p->pkts, n);
+			send_burst(p, n);
 		sent += n;
 		if (n < max || !max)
 			break;

@@ -276,7 +276,7 @@ static void poll(struct ops *o, int e)
 		while (weft_poll(o->ep[e], c, &done, 1)) {
 			bool recv = done.kind == WEFT_DONE_RECV || done.kind == WEFT_DONE_RECV_IMM;
 
-			WEFT_ASSERT(done.status <= WEFT_RNR_RETRY_EXCEEDED);
+			WEFT_ASSERT(done.status <= WEFT_LOCAL_MEMORY);
 			if (c == SHARED) {
 				if (recv && done.id & SHARED_ID)
 					(void)leave_shared(o, done.id);

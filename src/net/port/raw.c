@@ -22,6 +22,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <weft/nofault.h>
 
 #define HOP_LIMIT 64
 #define STRIPED_PORT 1u /* stands for "any source port" in the table of sources */
@@ -146,8 +147,8 @@ size_t raw_put(const struct raw *raw, const struct weft_pkt *pkt, uint8_t *ip)
 	WEFT_ASSERT(payload_bytes <= raw->config.mtu_bytes && pkt->port < raw->config.planes);
 	size_t headers = weft_wire_encode(pkt, datagram), at = headers;
 
-	if (payload_bytes)
-		memcpy(datagram + at, pkt->w.data, payload_bytes);
+	if (payload_bytes && !weft_nofault_copy(datagram + at, pkt->w.data, payload_bytes))
+		return 0;
 	at += payload_bytes;
 	fill_encap(raw, pkt, path, &encap);
 	at += seal(raw, &encap, pkt->ev, datagram, headers, datagram + headers, payload_bytes,

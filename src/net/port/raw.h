@@ -45,7 +45,7 @@ uint32_t raw_encap_bytes(const struct raw *raw);
 uint32_t raw_bytes_max(const struct raw *raw);
 
 /* Writes pkt, payload and all, to ip (room for raw_bytes_max()); returns the bytes of the IP
- * packet, 0 where no path is known for its peer and EV. */
+ * packet, 0 where no path is known for its peer and EV, or its payload is not there any more. */
 size_t raw_put(const struct raw *raw, const struct weft_pkt *pkt, uint8_t *ip);
 
 struct raw_parts { /* the same without a copy, for those who hand an iovec to a kernel */

@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <weft/nofault.h>
 
 void udp_tx_init(struct udp *udp)
 {
@@ -61,6 +62,21 @@ static void fetch(const struct weft_pkt *pkt)
 		__builtin_prefetch(data + i, 0, 2);
 }
 
+struct seal { /* the arguments of weft_icrc_seal() */
+	const struct weft_flow *flow;
+	uint8_t *headers, *tail;
+	const void *payload;
+	size_t headers_bytes, payload_bytes, tail_bytes;
+};
+
+static void seal(void *arg)
+{
+	struct seal *s = arg;
+
+	s->tail_bytes = weft_icrc_seal(net_crc32, s->flow, s->headers, s->headers_bytes, s->payload,
+		s->payload_bytes, s->tail);
+}
+
 static void build(struct udp *udp, const struct udp_lane *lane, const struct peer_path *path,
 	struct udp_out *out)
 {
@@ -75,9 +91,14 @@ static void build(struct udp *udp, const struct udp_lane *lane, const struct pee
 	if (weft_flow_is_ipv4(&flow))
 		flow.ipv4_frag = WEFT_IPV4_DF;
 	const void *payload = payload_bytes ? pkt->w.data : NULL;
-	size_t tail_bytes = weft_icrc_seal(
-		net_crc32, &flow, out->headers, headers_bytes, payload, payload_bytes, out->tail);
+	struct seal s = { &flow, out->headers, out->tail, payload, headers_bytes, payload_bytes,
+		WEFT_WIRE_ICRC_BYTES };
 
+	/* A payload that is gone the kernel cannot read either: it refuses this one (EFAULT). */
+	if (payload)
+		(void)weft_nofault_call(seal, &s, payload, payload_bytes);
+	else
+		seal(&s);
 	out->to = path->to;
 	if (WEFT_UNLIKELY(udp->is_v4)) {
 		struct sockaddr_storage name;
@@ -92,8 +113,8 @@ static void build(struct udp *udp, const struct udp_lane *lane, const struct pee
 	if (payload_bytes)
 		out->iov[out->n_iov++] =
 			(struct iovec){ (void *)(uintptr_t)payload, payload_bytes };
-	out->iov[out->n_iov++] = (struct iovec){ out->tail, tail_bytes };
-	udp->port.stats.tx_bytes += headers_bytes + payload_bytes + tail_bytes;
+	out->iov[out->n_iov++] = (struct iovec){ out->tail, s.tail_bytes };
+	udp->port.stats.tx_bytes += headers_bytes + payload_bytes + s.tail_bytes;
 }
 
 /* Sends msgs[0..n); returns how many are dealt with, less than n when the socket is full. */

@@ -68,9 +68,9 @@ TEST(weft_events__come_in_order_and_lost_ones_are_skipped)
 
 TEST(weft_status_name__words_for_each_and_for_nonsense)
 {
-	for (int i = WEFT_OK; i <= WEFT_RNR_RETRY_EXCEEDED; i++)
+	for (int i = WEFT_OK; i <= WEFT_LOCAL_MEMORY; i++)
 		CHECK(strlen(weft_status_name(i)) > 1);
 	CHECK_STR(weft_status_name(WEFT_OK), "ok");
 	CHECK_STR(weft_status_name(-1), "?");
-	CHECK_STR(weft_status_name(WEFT_RNR_RETRY_EXCEEDED + 1), "?");
+	CHECK_STR(weft_status_name(WEFT_LOCAL_MEMORY + 1), "?");
 }

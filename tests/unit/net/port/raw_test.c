@@ -3,6 +3,9 @@
 #include "check.h"
 #include "port/raw.h"
 
+#include <sys/mman.h>
+#include <weft/nofault.h>
+
 #define MTU 4096u
 #define IP_MAX 8192u
 #define CARRIER                                                                                    \
@@ -171,6 +174,24 @@ TEST(raw_put__knows_no_path_to_strangers)
 	raw_peer_drop(p.raw[0], 7);
 	CHECK_EQ(raw_put(p.raw[0], &out, ip), 0);
 	close_pair(&p);
+}
+
+TEST(raw_put__sends_nothing_of_memory_that_is_gone)
+{
+	struct pair p;
+	struct weft_pkt out = data(0, 8);
+	uint8_t *at = mmap(NULL, MTU, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(at != MAP_FAILED);
+	weft_nofault_watch();
+	open_pair(&p, WEFT_ENCAP_USID, false);
+	out.w.data = at + 16;
+	CHECK_EQ(raw_put(p.raw[0], &out, ip), 0);
+	CHECK(weft_nofault_take() == at + 16);
+	CHECK(!mprotect(at, MTU, PROT_READ));
+	CHECK(raw_put(p.raw[0], &out, ip) > 0);
+	close_pair(&p);
+	munmap(at, MTU);
 }
 
 TEST(raw_split__makes_the_same_bytes)
