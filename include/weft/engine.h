@@ -57,17 +57,17 @@ enum weft_path_state { /* Figure 5 of the specification; EMPTY is ours: no EV in
 
 enum weft_status { /* how a work request or a QP ended; order and meaning of verbs' errors */
 	WEFT_OK,
-	WEFT_FLUSHED,          /* the QP failed or was closed before this was done */
-	WEFT_RETRY_EXCEEDED,   /* the peer did not answer within the retry budget */
-	WEFT_REMOTE_ACCESS,    /* peer: key, bounds or access wrong */
-	WEFT_REMOTE_INVALID,   /* peer: malformed, or too many immediates */
-	WEFT_REMOTE_OPERATION, /* peer: could not go on (no receive posted, unexpected event) */
-	WEFT_LOCAL_NO_RECV,    /* an immediate arrived and no receive was posted */
-	WEFT_LOCAL_PROTOCOL,   /* the peer broke an agreement (WIMM limit, access) */
-	WEFT_CQ_OVERRUN,       /* a completion found its queue full */
-	WEFT_LOCAL_LENGTH,     /* a message was longer than the receive that it met */
+	WEFT_FLUSHED,            /* the QP failed or was closed before this was done */
+	WEFT_RETRY_EXCEEDED,     /* the peer did not answer within the retry budget */
+	WEFT_REMOTE_ACCESS,      /* peer: key, bounds or access wrong */
+	WEFT_REMOTE_INVALID,     /* peer: malformed, or too many immediates */
+	WEFT_REMOTE_OPERATION,   /* peer: could not go on (no receive posted, unexpected event) */
+	WEFT_LOCAL_NO_RECV,      /* an immediate arrived and no receive was posted */
+	WEFT_LOCAL_PROTOCOL,     /* the peer broke an agreement (WIMM limit, access) */
+	WEFT_CQ_OVERRUN,         /* a completion found its queue full */
+	WEFT_LOCAL_LENGTH,       /* a message was longer than the receive that it met */
 	WEFT_RNR_RETRY_EXCEEDED, /* the peer had no receive posted for too long */
-	WEFT_LOCAL_MEMORY,     /* memory that a work names is not there any more */
+	WEFT_LOCAL_MEMORY,       /* memory that a work names is not there any more */
 };
 const char *weft_status_name(int status);
 
@@ -475,6 +475,18 @@ struct weft_set_info {
 	uint32_t own_ports, peer_ports, suspect_planes; /* bit masks, bit n = port n from 0 */
 };
 int weft_set_info(const struct weft_endpoint *ep, uint32_t set, struct weft_set_info *info);
+
+/*
+ * Queue pairs that have failed since they were asked for, each once, in any order; false: no more.
+ * However many do so at once, and whatever became of the events that tell of it as well.
+ */
+struct weft_qp_failure {
+	uint64_t user; /* weft_qp_attr's */
+	uint32_t qpn;
+	enum weft_status status;
+	uint8_t refused; /* see weft_qp_info */
+};
+bool weft_qp_failed(struct weft_endpoint *ep, struct weft_qp_failure *failure);
 
 /* Copies events numbered *seq or later, oldest first; *seq moves on.  Lost ones are skipped. */
 size_t weft_events(const struct weft_endpoint *ep, uint64_t *seq, struct weft_event events[],

@@ -40,6 +40,9 @@
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
 #define GROUP_QPN 0xffffffu
+#define CQS_MAX 65536u
+#define PDS_MAX 65536u
+#define AHS_MAX 65536u
 #define ZOMBIES_MAX 256u
 
 #include "greet.h"
@@ -150,8 +153,8 @@ struct weft_dev {
 	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
 	struct weft_dev_qp *owing; /* to which was sent last; NULL: none, or it is gone */
 	long preemptions;          /* of a polling thread, as last counted; -1: not yet */
-	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns, event_seq;
-	uint64_t faults_ns; /* when the handlers of faults are looked at again */
+	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns;
+	uint64_t faults_ns;    /* when the handlers of faults are looked at again */
 	uint32_t greet_tokens; /* for greetings of all sources, until second_ns */
 	struct greet_sources greet_sources;
 	struct challenges challenges;
@@ -160,13 +163,13 @@ struct weft_dev {
 	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
 	struct weft_dev_qp *qps[SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
-	uint32_t n_draining;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
 	uint64_t next_id;
 	struct weft_dev_cq *cqs; /* all of them, linked */
 	struct weft_dev_srq *srqs;
 	struct weft_dev_listener *listeners;
 	struct weft_dev_qp *greeting; /* those that wait for an answer, linked */
+	struct weft_dev_qp *draining; /* those on their way to SQD */
 	struct weft_dev_qp *backlog;  /* those with work that the engine had no room for */
 	struct weft_dev_mr **mrs;     /* [mr_slot(key)] */
 	struct weft_dev_mw *mws;      /* all of them, linked */
@@ -234,7 +237,7 @@ struct weft_dev_listener {
 
 struct weft_dev_cq {
 	struct weft_dev *dev;
-	struct weft_dev_cq *next;
+	struct weft_dev_cq *next, **from; /* from: what points here */
 	struct weft_dev_channel *channel;
 	void *user;
 	uint64_t number; /* never used twice */
@@ -285,7 +288,7 @@ struct weft_dev_qp {
 	/* greeting */
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
 	uint32_t tries, peer_eq_number, peer_rd_atomic, n_groups;
-	struct weft_dev_qp *next_greeting, *next_backlog;
+	struct weft_dev_qp *next_greeting, *next_backlog, *next_draining;
 	bool in_greeting, in_backlog, draining;
 	/* queues: head <= fed <= tail, all run freely */
 	struct work *sq;
@@ -357,6 +360,8 @@ int event_pipe(int fd[2]); /* an errno value */
 
 /* WEFT_ACCESS_*: what WEFT_DEV_REMOTE_* in access does not grant. */
 uint32_t mr_denied(uint32_t access);
+/* All of it is mapped, and its ends may be used. */
+bool mr_is_mapped_by_touch(const void *addr, uint64_t bytes, bool write);
 /* The memory of an SGE; NULL: no such key there, out of bounds, or access missing. */
 uint8_t *mr_memory(const struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 

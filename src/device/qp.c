@@ -197,14 +197,22 @@ static bool open_rings(struct weft_dev_qp *qp)
 	return qp->sq && qp->rq && qp->inlines && qp->lists;
 }
 
-static void free_qp(struct weft_dev_qp *qp)
+/* Its works are no more; with the lock. */
+static void drop_works(struct weft_dev_qp *qp)
 {
 	if (qp->dev->owing == qp)
 		qp->dev->owing = NULL;
-	for (uint64_t i = qp->sq_head; qp->sq && i != qp->sq_tail; i++) {
-		qp->dev->owed_bytes -= qp->sq[i & qp->sq_mask].len_bytes;
-		free(qp->sq[i & qp->sq_mask].owned);
+	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
+		struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
+
+		qp->dev->owed_bytes -= work->len_bytes;
+		free(work->owned);
+		work->owned = NULL;
 	}
+}
+
+static void free_qp(struct weft_dev_qp *qp)
+{
 	free(qp->sq);
 	free(qp->rq);
 	free(qp->inlines);
@@ -304,6 +312,17 @@ static void leave_backlog(struct weft_dev_qp *qp)
 	}
 }
 
+static void leave_draining(struct weft_dev_qp *qp)
+{
+	struct weft_dev_qp **at = &qp->dev->draining;
+
+	while (qp->draining && *at != qp)
+		at = &(*at)->next_draining;
+	if (qp->draining)
+		*at = qp->next_draining;
+	qp->draining = false;
+}
+
 int weft_dev_qp_close(struct weft_dev_qp *qp)
 {
 	struct weft_dev *dev = qp->dev;
@@ -320,7 +339,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 		cq_forget_qp(qp->init.cq_tx, qp->number);
 		cq_forget_qp(qp->init.cq_rx, qp->number);
 		dev->qps[qp->number & (SLOTS - 1)] = NULL;
-		dev->n_draining -= qp->draining;
+		leave_draining(qp);
 		dev->n_qps--;
 		qp->pd->users--;
 		qp->init.cq_tx->users--;
@@ -329,6 +348,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 			qp->init.srq->users--;
 		if (qp->attr.paths)
 			dev->paths[qp->attr.paths - 1].users--;
+		drop_works(qp);
 		weft_lock_give(&dev->lock);
 	}
 	free_qp(qp);
@@ -367,11 +387,7 @@ static void reset(struct weft_dev_qp *qp)
 	leave_backlog(qp);
 	cq_forget_qp(qp->init.cq_tx, qp->number);
 	cq_forget_qp(qp->init.cq_rx, qp->number);
-	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
-		qp->dev->owed_bytes -= qp->sq[qp->sq_head & qp->sq_mask].len_bytes;
-		free(qp->sq[qp->sq_head & qp->sq_mask].owned);
-		qp->sq[qp->sq_head & qp->sq_mask].owned = NULL;
-	}
+	drop_works(qp);
 	qp->sq_head = qp->sq_fed = qp->sq_tail = qp->untold = 0;
 	qp->rq_head = qp->rq_fed = qp->rq_tail = 0;
 	set_defaults(qp);
@@ -420,7 +436,8 @@ static int move(struct weft_dev_qp *qp, uint8_t to)
 	qp->attr.state = to;
 	if (to == WEFT_DEV_SQD && !qp->draining) {
 		qp->draining = true;
-		qp->dev->n_draining++;
+		qp->next_draining = qp->dev->draining;
+		qp->dev->draining = qp;
 	}
 	queue_feed(qp);
 	return 0;

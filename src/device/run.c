@@ -45,15 +45,13 @@ static bool is_told(const struct weft_dev_qp *qp, uint32_t why)
 	       qp->attr.state != WEFT_DEV_ERR;
 }
 
-static void take_failure(struct weft_dev_qp *qp, uint32_t why)
+static void take_failure(struct weft_dev_qp *qp, const struct weft_qp_failure *failure)
 {
-	uint32_t kind = WEFT_DEV_QP_ACCESS;
-	struct weft_qp_info info;
+	uint32_t kind = WEFT_DEV_QP_ACCESS, why = failure->status;
 
-	weft_qp_info(qp->eq, &info);
 	if (why == WEFT_CQ_OVERRUN || why == WEFT_RETRY_EXCEEDED)
 		kind = WEFT_DEV_QP_FATAL;
-	else if (info.refused == WEFT_AETH_NAK_INVALID_REQUEST)
+	else if (failure->refused == WEFT_AETH_NAK_INVALID_REQUEST)
 		kind = WEFT_DEV_QP_REQUEST;
 	if (why != WEFT_FLUSHED && is_told(qp, why))
 		event_put(qp->dev, kind, qp->event_number);
@@ -61,24 +59,18 @@ static void take_failure(struct weft_dev_qp *qp, uint32_t why)
 		pair_to_error(qp);
 }
 
-/* Queue pairs that failed on their own, as receivers do, say so in the engine's events only. */
-static void take_events(struct weft_dev *dev)
+/* Queue pairs that failed on their own, as receivers do: nobody else says so. */
+static void take_failures(struct weft_dev *dev)
 {
-	struct weft_event events[32];
-	size_t n;
+	struct weft_qp_failure failure;
 
-	while ((n = weft_events(dev->ep, &dev->event_seq, events, WEFT_COUNT(events)))) {
-		for (size_t i = 0; i < n; i++) {
-			if (events[i].kind != WEFT_EV_QP_STATE || events[i].b != WEFT_QP_ERROR)
-				continue;
-			for (uint32_t k = 0; k < SLOTS; k++) {
-				struct weft_dev_qp *qp = dev->qps[k];
+	while (WEFT_UNLIKELY(weft_qp_failed(dev->ep, &failure))) {
+		struct weft_dev_qp *qp = (struct weft_dev_qp *)(uintptr_t)failure.user;
 
-				if (qp && qp->eq && qp->eq_number == events[i].qpn)
-					take_failure(qp, events[i].c);
-			}
-			contact_failed(dev, events[i].qpn);
-		}
+		if (failure.user & COURIER_USER)
+			contact_failed(dev, failure.qpn);
+		else if (qp && qp->eq && qp->eq_number == failure.qpn)
+			take_failure(qp, &failure);
 	}
 }
 
@@ -118,17 +110,18 @@ static void look_at_limits(struct weft_dev *dev)
  */
 static void look_at_draining(struct weft_dev *dev)
 {
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct weft_dev_qp *qp = dev->qps[i];
+	struct weft_dev_qp **at = &dev->draining;
 
-		if (!qp || !qp->draining)
-			continue;
+	while (*at) {
+		struct weft_dev_qp *qp = *at;
 		bool drains = qp->attr.state == WEFT_DEV_SQD && pair_is_open(qp);
 
-		if (drains && !done_is_idle(qp))
+		if (drains && !done_is_idle(qp)) {
+			at = &qp->next_draining;
 			continue;
+		}
+		*at = qp->next_draining;
 		qp->draining = false;
-		dev->n_draining--;
 		if (drains && qp->attr.notify)
 			event_put(dev, WEFT_DEV_SQ_DRAINED, qp->event_number);
 	}
@@ -170,12 +163,12 @@ static bool turn(struct weft_dev *dev)
 	uint64_t now = weft_pump_now(dev->pump);
 
 	moved |= run_done(dev);
-	take_events(dev);
+	take_failures(dev);
 	if (WEFT_UNLIKELY(dev->has_overrun))
 		fail_overrun(dev);
 	if (dev->srqs)
 		look_at_limits(dev);
-	if (WEFT_UNLIKELY(dev->n_draining))
+	if (WEFT_UNLIKELY(dev->draining != NULL))
 		look_at_draining(dev);
 	/* One round: those for which there is still no room put themselves back. */
 	struct weft_dev_qp *qp = dev->backlog, *next;

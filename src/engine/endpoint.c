@@ -117,6 +117,7 @@ static struct weft_endpoint *carve_all(struct carver *c, const struct weft_confi
 		.events = carve(c, config->events * sizeof(struct weft_event)),
 		.exts = carve(c, exts * sizeof(struct ext)),
 		.settle = carve(c, exts * sizeof(uint32_t)),
+		.failed = carve(c, WEFT_DIV_UP(config->qps, 64u) * sizeof(uint64_t)),
 		.recvqs = carve(c, config->recvqs * sizeof(struct recvq)),
 		.timers = timers,
 	};

@@ -341,6 +341,8 @@ struct weft_endpoint {
 	uint32_t exts_used; /* those behind have never been */
 	uint32_t *settle;   /* indexes of those with requests whose turn may have come */
 	uint32_t settle_n, rd_mask;
+	uint64_t *failed;             /* bits, by number: queue pairs for weft_qp_failed() */
+	uint32_t failed_n, failed_at; /* failed_at: the word that is looked at next */
 	struct recvq *recvqs;
 
 	/* timers: QPs, then sets, then the requests */

@@ -254,10 +254,40 @@ static void flush(struct weft_qp *qp, enum weft_status first)
 	timer_set(ep, timer_of_qp(qp), WEFT_NEVER);
 }
 
+/* A slot of replies fails with its owner, who is told of. */
+static void set_failed(struct weft_qp *qp, bool has_failed)
+{
+	struct weft_endpoint *ep = qp->ep;
+	uint64_t *word = &ep->failed[qp->index / 64], bit = UINT64_C(1) << qp->index % 64;
+
+	if (qp->kind == QP_REPLIES || !(*word & bit) == !has_failed)
+		return;
+	*word ^= bit;
+	ep->failed_n += has_failed ? 1 : UINT32_MAX;
+}
+
+bool weft_qp_failed(struct weft_endpoint *ep, struct weft_qp_failure *failure)
+{
+	uint32_t words = WEFT_DIV_UP(ep->config.qps, 64u);
+
+	if (WEFT_LIKELY(!ep->failed_n))
+		return false;
+	while (!ep->failed[ep->failed_at])
+		ep->failed_at = (ep->failed_at + 1) % words;
+	struct weft_qp *qp = &ep->qps[64 * ep->failed_at + weft_ctz64(ep->failed[ep->failed_at])];
+
+	set_failed(qp, false);
+	*failure = (struct weft_qp_failure){
+		.user = qp->user, .qpn = qp->qpn, .status = qp->status, .refused = qp->refused
+	};
+	return true;
+}
+
 void qp_fail_slot(struct weft_qp *qp, enum weft_status status)
 {
 	if (qp->state == WEFT_QP_ERROR)
 		return;
+	set_failed(qp, true);
 	event_note(qp->ep, WEFT_EV_QP_STATE, qp->qpn, qp->set, qp->state, WEFT_QP_ERROR, status);
 	leave_set(qp);
 	qp->state = WEFT_QP_ERROR;
@@ -281,6 +311,7 @@ void qp_slot_free(struct weft_qp *qp)
 	cq_forget(qp, qp->cq_tx);
 	cq_forget(qp, qp->cq_rx);
 	timer_set(qp->ep, timer_of_qp(qp), WEFT_NEVER);
+	set_failed(qp, false);
 	qp->state = WEFT_QP_RESET;
 	set_used(qp, false);
 }

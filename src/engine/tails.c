@@ -78,8 +78,9 @@ bool tails_are_due(const struct ext *ext)
 void tails_settle(struct ext *ext)
 {
 	for (uint32_t i; (i = next_due(ext)) != TAILS; drop(ext, i)) {
-		const struct weft_pkt pkt = { .dqpn = ext->qp->qpn, .op = WEFT_OP_WRITE_LAST,
-			.w.msn = ext->tail[i].msn };
+		const struct weft_pkt pkt = {
+			.dqpn = ext->qp->qpn, .op = WEFT_OP_WRITE_LAST, .w.msn = ext->tail[i].msn
+		};
 
 		if (!store(ext, &ext->tail[i]))
 			weft_place_lost(ext->qp->ep, &pkt);

@@ -95,3 +95,29 @@ TEST(run_once__tells_when_a_send_queue_has_drained)
 	CHECK_EQ(weft_dev_event_get(s[0]->dev, &event), EAGAIN);
 	pair_close(s);
 }
+
+/* The ring of events forgets; a loss alone may note thousands of them. */
+TEST(take_failures__misses_none_whatever_else_has_happened)
+{
+	struct side *s[2];
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	weft_lock_take(&s[1]->dev->lock);
+	struct weft_dev *dev = s[1]->dev;
+	const struct weft_config *engine = weft_live_engine(dev->live);
+	struct weft_path_info path;
+	uint64_t now = weft_clock_now(NULL);
+
+	REQUIRE(!weft_path_info(dev->ep, s[1]->qp->pathset, 0, &path));
+	CHECK_EQ(weft_qp_move(s[1]->qp->eq, WEFT_QP_ERROR, NULL, now), 0);
+	for (uint32_t i = 0; i < 2 * engine->events; i++)
+		(void)weft_path_mark(dev->ep, s[1]->qp->pathset, path.ev,
+			i & 1 ? WEFT_PATH_GOOD : WEFT_PATH_DENIED, now);
+	weft_lock_give(&dev->lock);
+	for (unsigned i = 0; i < LIMIT_S * 1000u && s[1]->qp->attr.state != WEFT_DEV_ERR; i++)
+		weft_clock_sleep(1000000);
+	CHECK_EQ(s[1]->qp->attr.state, WEFT_DEV_ERR);
+	pair_close(s);
+}

@@ -219,3 +219,34 @@ TEST(qp_next_used__finds_those_that_are_open)
 	weft_check(ep);
 	world_close(&w);
 }
+
+/* More than the ring of events keeps, in one go. */
+TEST(weft_qp_failed__tells_of_each_once)
+{
+	struct world w = { 0 };
+	struct weft_qp_failure failure;
+	struct weft_qp *qps[3];
+
+	hand_open(&w, 16, 16);
+	for (unsigned i = 0; i < 3; i++)
+		qps[i] = qp_in(&w, WEFT_QP_RTS);
+	CHECK(!weft_qp_failed(w.end[0], &failure));
+	for (unsigned i = 0; i < 3; i++)
+		CHECK_EQ(weft_qp_move(qps[i], WEFT_QP_ERROR, NULL, w.now), 0);
+	for (uint32_t i = 0; i < 2 * w.config.events; i++)
+		event_note(w.end[0], WEFT_EV_MPR, 5, 0, i, 0, 0);
+	weft_qp_close(qps[1]); /* nobody is left to hear of it */
+	uint64_t seen = 0;
+
+	while (weft_qp_failed(w.end[0], &failure)) {
+		CHECK_EQ(failure.status, WEFT_FLUSHED);
+		seen += failure.qpn;
+	}
+	CHECK_EQ(seen, (uint64_t)qps[0]->qpn + qps[2]->qpn);
+	CHECK_EQ(weft_qp_move(qps[0], WEFT_QP_ERROR, NULL, w.now), WEFT_ESTATE);
+	CHECK(!weft_qp_failed(w.end[0], &failure));
+	weft_check(w.end[0]);
+	weft_qp_close(qps[0]);
+	weft_qp_close(qps[2]);
+	world_close(&w);
+}
