@@ -266,6 +266,11 @@ int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_
 	ah->pd = pd;
 	memcpy(ah->gid, gid, 16);
 	weft_lock_take(&dev->lock);
+	if (dev->n_ahs == AHS_MAX) {
+		weft_lock_give(&dev->lock);
+		free(ah);
+		return ENOMEM;
+	}
 	dev->n_ahs++;
 	pd->users++;
 	if (group_is(gid) && !run_start(dev))

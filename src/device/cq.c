@@ -101,6 +101,26 @@ static struct weft_dev_wc *open_ring(uint32_t entries, uint32_t *mask)
 	return calloc(n, sizeof(struct weft_dev_wc));
 }
 
+static void enlist(struct weft_dev_cq *cq)
+{
+	struct weft_dev *dev = cq->dev;
+
+	cq->next = dev->cqs;
+	cq->from = &dev->cqs;
+	if (cq->next)
+		cq->next->from = &cq->next;
+	dev->cqs = cq;
+	dev->n_cqs++;
+}
+
+static void delist(struct weft_dev_cq *cq)
+{
+	*cq->from = cq->next;
+	if (cq->next)
+		cq->next->from = cq->from;
+	cq->dev->n_cqs--;
+}
+
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
 	void *user, struct weft_dev_cq **out)
 {
@@ -122,13 +142,20 @@ int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_cha
 		return ENOMEM;
 	}
 	weft_lock_take(&dev->lock);
-	cq->number = ++dev->next_id;
-	cq->next = dev->cqs;
-	dev->cqs = cq;
-	dev->n_cqs++;
-	if (channel)
-		channel->users++;
+	bool has_room = dev->n_cqs < CQS_MAX;
+
+	if (has_room) {
+		cq->number = ++dev->next_id;
+		enlist(cq);
+		if (channel)
+			channel->users++;
+	}
 	weft_lock_give(&dev->lock);
+	if (!has_room) {
+		free(cq->ring);
+		free(cq);
+		return ENOMEM;
+	}
 	*out = cq;
 	return 0;
 }
@@ -140,13 +167,9 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 	if (!device_is_dead(dev)) {
 		weft_lock_take(&dev->lock);
 		bool busy = cq->users != 0;
-		struct weft_dev_cq **at = &dev->cqs;
 
 		if (!busy) {
-			while (*at != cq)
-				at = &(*at)->next;
-			*at = cq->next;
-			dev->n_cqs--;
+			delist(cq);
 			if (cq->channel)
 				cq->channel->users--;
 		}

@@ -44,7 +44,7 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 	for (uint32_t i = 0; i < attr->depth; i++)
 		srq->free[srq->n_free++] = attr->depth - 1 - i;
 	weft_lock_take(&dev->lock);
-	rc = weft_recvq_open(dev->ep, &srq->recvq);
+	rc = dev->n_srqs == SRQS_MAX ? ENOMEM : weft_recvq_open(dev->ep, &srq->recvq);
 	if (!rc && attr->xrcd)
 		rc = xrc_share(srq);
 	if (!rc) {

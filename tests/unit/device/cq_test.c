@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 static bool has_event(struct side *s, int wait_ms)
 {
@@ -294,4 +295,25 @@ TEST(weft_dev_cq_poll__and_posts_keep_no_lock_when_they_are_cancelled)
 	CHECK_EQ(side_post(cancel_side[0], to_memory(cancel_side[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(cancel_side[0]).status, WEFT_DEV_OK);
 	pair_close(cancel_side);
+}
+
+/* Oldest first, which is the end of any list: 32,000 took five seconds. */
+TEST(weft_dev_cq_close__takes_the_same_time_among_many)
+{
+	enum { QUEUES = 24000 };
+	static struct weft_dev_cq *cqs[QUEUES];
+	struct weft_dev *dev = pair_device();
+	struct rusage began, ended;
+
+	for (unsigned i = 0; i < QUEUES; i++)
+		REQUIRE(!weft_dev_cq_open(dev, 1, NULL, NULL, &cqs[i]));
+	WEFT_ASSERT(!getrusage(RUSAGE_THREAD, &began));
+	for (unsigned i = 0; i < QUEUES; i++)
+		CHECK_EQ(weft_dev_cq_close(cqs[i]), 0);
+	WEFT_ASSERT(!getrusage(RUSAGE_THREAD, &ended));
+	long us = (ended.ru_utime.tv_sec - began.ru_utime.tv_sec) * 1000000 +
+		  ended.ru_utime.tv_usec - began.ru_utime.tv_usec;
+
+	CHECK(us < 600000);
+	CHECK_EQ(weft_dev_close(dev), 0);
 }
