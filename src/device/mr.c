@@ -4,8 +4,8 @@
  *
  * Registration is when bad memory must be found out: later the device would take the whole
  * process down.  So the range is held against what the kernel says is mapped, with the rights
- * that it will need, and its first and last page are read by a system call, which answers EFAULT
- * where a mapping promises what a CPU cannot do (device memory).  A program may take it away
+ * that it will need, and its first and last byte are read, since a mapping may promise what a CPU
+ * cannot do (device memory).  A program may take it away
  * all the same, where a card has it pinned: who reaches for it fails (decisions/128).  Once
  * deregistered, it is not touched again, whatever is still under way (reclaim.c).
  *
@@ -15,8 +15,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 int weft_dev_pd_open(struct weft_dev *dev, struct weft_dev_pd **out)
@@ -29,9 +30,17 @@ int weft_dev_pd_open(struct weft_dev *dev, struct weft_dev_pd **out)
 	if (!pd)
 		return ENOMEM;
 	weft_lock_take(&dev->lock);
-	*pd = (struct weft_dev_pd){ .dev = dev, .number = ++dev->next_pd };
-	dev->n_pds++;
+	bool has_room = dev->n_pds < PDS_MAX;
+
+	if (has_room) {
+		*pd = (struct weft_dev_pd){ .dev = dev, .number = ++dev->next_pd };
+		dev->n_pds++;
+	}
 	weft_lock_give(&dev->lock);
+	if (!has_room) {
+		free(pd);
+		return ENOMEM;
+	}
 	*out = pd;
 	return 0;
 }
@@ -54,41 +63,63 @@ int weft_dev_pd_close(struct weft_dev_pd *pd)
 	return 0;
 }
 
-/* Whether all of [from, from + bytes) is mapped with these rights. */
-static bool is_mapped(uintptr_t from, uint64_t bytes, bool write)
+/* PROCMAP_QUERY of <linux/fs.h>, since Linux 6.11: the mapping at an address. */
+struct map_query {
+	uint64_t size, flags, at, start, end, rights, page_bytes, offset, inode;
+	uint32_t major, minor, name_bytes, id_bytes;
+	uint64_t name_at, id_at;
+};
+#define MAP_QUERY _IOWR('f', 17, struct map_query)
+enum { MAP_READABLE = 1, MAP_WRITABLE = 2 };
+
+/* Whether all of it is mapped with these rights; -1: this kernel does not say. */
+static int ask_kernel(int fd, uint64_t from, uint64_t bytes, bool write)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	uint64_t at = from, end = from + bytes;
-	char line[512];
+	uint64_t end = from + bytes, needed = write ? MAP_READABLE | MAP_WRITABLE : MAP_READABLE;
 
-	if (!maps)
-		return true; /* no /proc: the probe below must do */
-	while (at < end && fgets(line, sizeof(line), maps)) {
-		unsigned long long low, high;
-		char rights[8];
+	for (uint64_t at = from; at < end;) {
+		struct map_query query = { .size = sizeof(query), .at = at };
 
-		if (sscanf(line, "%llx-%llx %7s", &low, &high, rights) != 3 || high <= at)
-			continue;
-		if (low > at || rights[0] != 'r' || (write && rights[1] != 'w'))
-			break;
-		at = high;
+		if (ioctl(fd, MAP_QUERY, &query))
+			return errno == ENOENT ? 0 : -1;
+		if ((query.rights & needed) != needed || query.end <= at)
+			return 0;
+		at = query.end;
 	}
-	fclose(maps);
-	return at >= end;
+	return 1;
 }
 
-/* Lets the kernel read a byte there. */
-static bool is_readable(const void *at)
+/* As ask_kernel(): the range alone counts, and not how many mappings the process has. */
+static int ask(uint64_t from, uint64_t bytes, bool write)
 {
-	int fd[2];
-	bool is = false;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), is = -1;
 
-	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
-		return true;
-	is = write(fd[1], at, 1) == 1;
-	close(fd[0]);
-	close(fd[1]);
+	if (fd >= 0) {
+		is = ask_kernel(fd, from, bytes, write);
+		close(fd);
+	}
 	return is;
+}
+
+/* An older kernel: all of it is mapped (msync() says so, and does nothing else here), and its ends
+ * may be used.  A hole in the rights between them is found by who comes there (nofault). */
+bool mr_is_mapped_by_touch(const void *addr, uint64_t bytes, bool write)
+{
+	uintptr_t first = (uintptr_t)addr & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1);
+	uint8_t *at = (uint8_t *)(uintptr_t)addr;
+	bool is = !msync((void *)first, (uintptr_t)addr + bytes - first, MS_ASYNC) &&
+		  weft_nofault_reach(at, 1, write) && weft_nofault_reach(at + bytes - 1, 1, write);
+
+	(void)weft_nofault_take();
+	return is;
+}
+
+/* A mapping may promise what a CPU cannot do (device memory): its ends are read in any case. */
+static bool is_mapped(const void *addr, uint64_t bytes, bool write)
+{
+	int is = ask((uintptr_t)addr, bytes, write);
+
+	return is && mr_is_mapped_by_touch(addr, bytes, is < 0 && write);
 }
 
 /* A region of no bytes is never touched, so none of it need be mapped.  Cards take one of device
@@ -101,9 +132,8 @@ static int check(const void *addr, uint64_t bytes, uint32_t access)
 	if (access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 		!(access & WEFT_DEV_LOCAL_WRITE))
 		return EINVAL;
-	if (bytes && (!is_mapped((uintptr_t)addr, bytes, access & WEFT_DEV_LOCAL_WRITE) ||
-			     !is_readable(addr) ||
-			     !is_readable((const uint8_t *)addr + bytes - 1)))
+	weft_nofault_watch();
+	if (bytes && !is_mapped(addr, bytes, access & WEFT_DEV_LOCAL_WRITE))
 		return EFAULT;
 	return 0;
 }
@@ -150,7 +180,6 @@ static int open_checked(const struct weft_dev_mr *like, struct weft_dev_mr **out
 	int rc = check(like->base, like->len_bytes, like->access);
 	struct weft_dev_mr *mr;
 
-	weft_nofault_watch();
 	if (rc)
 		return rc;
 	mr = calloc(1, sizeof(*mr));
