@@ -168,12 +168,14 @@ static uint32_t bind_type_1(struct weft_dev_qp *qp, struct work *work, struct we
 	return WEFT_DEV_OK;
 }
 
-/* The same key again would let in whoever has kept it. */
+/* The program's are the low eight bits of the key that it names; the rest is the window's whatever
+ * it says, as with cards.  The same key again would let in whoever has kept it. */
 static uint32_t bind_type_2(struct weft_dev_qp *qp, struct work *work, struct weft_memwin *to)
 {
 	struct weft_dev_mw *mw = work->mw;
 
 	to->qpn = qp->eq_number;
+	to->rkey = (mw->bound & ~0xffu) | (to->rkey & 0xffu);
 	if (to->rkey == mw->bound || weft_memwin_bind(qp->dev->ep, mw->bound, to))
 		return WEFT_DEV_MW_BIND_ERR;
 	mw->bound = mw->key = to->rkey;

@@ -364,3 +364,22 @@ TEST(weft_dev_mw__gives_the_next_key_back_with_what_has_it)
 	CHECK_EQ(weft_dev_mr_close(mr), 0);
 	pair_close(s);
 }
+
+/* Cards take the low eight bits of the key that a program names, and the window's for the rest. */
+TEST(bind_type_2__takes_the_low_eight_bits_of_the_key)
+{
+	struct side *s[2];
+	struct weft_dev_mw *mw;
+	struct weft_dev_mr *mr = open_windowed(s, 2, &mw);
+	struct weft_dev_bind bind = part_of(mw, mr);
+	uint32_t first = weft_dev_mw_key(mw), low = (first + 1) & 0xff;
+
+	CHECK_EQ(bind_now(s[1], &bind, 0x400 | low), WEFT_DEV_OK);
+	uint32_t key = weft_dev_mw_key(mw);
+
+	CHECK_EQ(key, (first & ~0xffu) | low);
+	CHECK_EQ(try(s, key), WEFT_DEV_OK);
+	CHECK_EQ(weft_dev_mw_close(mw), 0);
+	CHECK_EQ(weft_dev_mr_close(mr), 0);
+	pair_close(s);
+}
