@@ -437,6 +437,9 @@ struct weft_dev_send {
  * LOC_PROT_ERR, as verbs do: a receive's (a shared queue's, too) when a message comes that is to be
  * put there, whose sender is told REM_OP_ERR.  more: another follows at once, do not send yet. */
 int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more);
+/* The same for n of them, all or none: where one cannot be, nothing has been posted. */
+int weft_dev_post_sends(
+	struct weft_dev_qp *qp, const struct weft_dev_send sends[], uint32_t n, bool more);
 int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv);
 
 /* ---- paths and controllers (OCP's EV profiles, probes, port status) ---- */

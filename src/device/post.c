@@ -212,22 +212,48 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 	return 0;
 }
 
+/* All or none: nothing of them is fed before the last has been taken. */
+static int take_sends(struct weft_dev_qp *qp, const struct weft_dev_send sends[], uint32_t n)
+{
+	uint64_t before = qp->sq_tail;
+	int rc = 0;
+
+	if (qp->attr.state < WEFT_DEV_RTS)
+		return EINVAL;
+	if (qp->sq_tail - qp->sq_head + qp->untold + n > qp->init.sq_depth)
+		return ENOMEM;
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = take_send(qp, &sends[i]);
+	while (rc && qp->sq_tail != before) {
+		struct work *work = &qp->sq[--qp->sq_tail & qp->sq_mask];
+
+		qp->dev->owed_bytes -= work->len_bytes;
+		free(work->owned);
+		work->owned = NULL;
+		if (work->op == WEFT_DEV_BIND_MW)
+			mw_undo(qp, work);
+	}
+	return rc;
+}
+
 int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send, bool more)
+{
+	return weft_dev_post_sends(qp, send, 1, more);
+}
+
+int weft_dev_post_sends(
+	struct weft_dev_qp *qp, const struct weft_dev_send sends[], uint32_t n, bool more)
 {
 	struct weft_dev *dev = qp->dev;
 	int rc;
 
 	if (WEFT_UNLIKELY(device_is_dead(dev)))
 		return ENODEV;
-	if (!may_do(qp, send))
-		return EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		if (!may_do(qp, &sends[i]))
+			return EINVAL;
 	weft_lock_take(&dev->lock);
-	if (qp->attr.state < WEFT_DEV_RTS)
-		rc = EINVAL;
-	else if (qp->sq_tail - qp->sq_head + qp->untold >= qp->init.sq_depth)
-		rc = ENOMEM;
-	else
-		rc = take_send(qp, send);
+	rc = take_sends(qp, sends, n);
 	if (!rc && qp->attr.state == WEFT_DEV_ERR)
 		done_flush(qp);
 	else if (!rc)

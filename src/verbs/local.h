@@ -161,6 +161,7 @@ int attr_query_device_ex(struct ibv_context *ibv, const struct ibv_query_device_
 	struct ibv_device_attr_ex *out, size_t bytes);
 int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes);
 int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values);
+enum ibv_mtu attr_mtu(const struct context *context); /* of the port, as it is */
 /* Verbs' code words for a rate: width and speed, whose product comes nearest. */
 void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
 
@@ -210,8 +211,9 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
-/* One work; more: another follows at once. */
-int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more);
+/* A work in the device's words, which point to `bind` if it is one; an errno value. */
+int post_words(const struct qp *qp, const struct ibv_send_wr *wr, struct weft_dev_send *send,
+	struct weft_dev_bind *bind);
 
 /* ---- wr.c: works put together call by call ---- */
 

@@ -35,7 +35,8 @@ static int refuse_strict(const struct ibv_send_wr *wr)
 	return EOPNOTSUPP;
 }
 
-int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
+int post_words(const struct qp *qp, const struct ibv_send_wr *wr, struct weft_dev_send *out,
+	struct weft_dev_bind *bind)
 {
 	struct weft_dev_send send = { .id = wr->wr_id,
 		.sges = (const struct weft_dev_sge *)(void *)wr->sg_list,
@@ -44,7 +45,6 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 		.flags = wr->send_flags & (WEFT_DEV_FENCE | WEFT_DEV_SIGNALED | WEFT_DEV_SOLICITED |
 						  WEFT_DEV_INLINE),
 		.imm = be32toh(wr->imm_data) };
-	struct weft_dev_bind bind;
 
 	if (wr->num_sge < 0)
 		return EINVAL;
@@ -61,9 +61,9 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 	} else if (wr->opcode >= IBV_WR_SEND && context_of(qp->ibv.qp_base.context)->strict) {
 		return refuse_strict(wr);
 	} else if (wr->opcode == IBV_WR_BIND_MW) {
-		if (!mw_words(wr, &bind))
+		if (!mw_words(wr, bind))
 			return EINVAL;
-		send.bind = &bind;
+		send.bind = bind;
 		send.rkey = wr->bind_mw.rkey;
 	} else if (wr->opcode == IBV_WR_LOCAL_INV || wr->opcode == IBV_WR_SEND_WITH_INV) {
 		send.rkey = wr->invalidate_rkey;
@@ -76,7 +76,17 @@ int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
 		send.remote_va = wr->wr.rdma.remote_addr;
 		send.rkey = wr->wr.rdma.rkey;
 	}
-	return weft_dev_post_send(qp->dev, &send, more);
+	*out = send;
+	return 0;
+}
+
+static int post_one(struct qp *qp, const struct ibv_send_wr *wr, bool more)
+{
+	struct weft_dev_send send;
+	struct weft_dev_bind bind;
+	int error = post_words(qp, wr, &send, &bind);
+
+	return error ? error : weft_dev_post_send(qp->dev, &send, more);
 }
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)

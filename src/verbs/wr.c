@@ -2,9 +2,9 @@
 /*
  * wr - works put together call by call: ibv_wr_start, ibv_wr_rdma_write, ibv_wr_set_sge, ...
  *
- * They are collected as the works of ibv_post_send and posted by ibv_wr_complete, so there is one
- * way to post.  Their gather lists and inline bytes lie in arrays with room for a whole queue; who
- * puts together more than the queue takes gets ENOMEM at the end, and nothing is posted.
+ * They are collected as the works of ibv_post_send and posted by ibv_wr_complete, all or none: no
+ * work is executed before that has returned success (ibv_wr_post(3)).  Their gather lists and
+ * inline bytes lie in arrays with room for a whole queue.
  */
 #include "local.h"
 
@@ -14,6 +14,8 @@
 
 struct build {
 	struct ibv_send_wr *wrs;
+	struct weft_dev_send *sends; /* the same in the device's words */
+	struct weft_dev_bind *binds;
 	struct ibv_sge *sges; /* per work: max_send_sge of them */
 	uint8_t *bytes;       /* per work: max_inline_data of them */
 	uint32_t n;
@@ -74,7 +76,9 @@ static int wr_complete(struct ibv_qp_ex *ibv)
 	struct build *b = of(ibv)->build;
 
 	for (uint32_t i = 0; i < b->n && !b->error; i++)
-		b->error = post_one(of(ibv), &b->wrs[i], i + 1 < b->n);
+		b->error = post_words(of(ibv), &b->wrs[i], &b->sends[i], &b->binds[i]);
+	if (!b->error && b->n)
+		b->error = weft_dev_post_sends(of(ibv)->dev, b->sends, b->n, false);
 	int error = b->error;
 	pthread_mutex_unlock(&b->mutex);
 	return error;
@@ -239,9 +243,11 @@ bool build_open(struct qp *qp)
 	if (!b)
 		return false;
 	b->wrs = calloc(n, sizeof(*b->wrs));
+	b->sends = calloc(n, sizeof(*b->sends));
+	b->binds = calloc(n, sizeof(*b->binds));
 	b->sges = calloc(n * qp->cap.max_send_sge, sizeof(*b->sges));
 	b->bytes = malloc(n * WEFT_MAX(qp->cap.max_inline_data, 1u));
-	if (!b->wrs || !b->sges || !b->bytes)
+	if (!b->wrs || !b->sends || !b->binds || !b->sges || !b->bytes)
 		return false;
 	pthread_mutex_init(&b->mutex, NULL);
 	qp->ibv.wr_start = wr_start;
@@ -303,6 +309,8 @@ void build_close(struct qp *qp)
 	if (!qp->build)
 		return;
 	free(qp->build->wrs);
+	free(qp->build->sends);
+	free(qp->build->binds);
 	free(qp->build->sges);
 	free(qp->build->bytes);
 	free(qp->build);

@@ -399,3 +399,46 @@ TEST(take_list__sums_to_no_more_than_a_message_may_have)
 	pair_close(s);
 	munmap(much, bytes);
 }
+
+/* Two of 127 places are taken, and the last but one of the batch cannot be. */
+TEST(weft_dev_post_sends__posts_all_or_none)
+{
+	struct side *s[2];
+	struct weft_dev_send sends[128];
+	struct weft_dev_sge sge, huge;
+
+	pair_open(s, WEFT_DEV_EXTENDED);
+	memset(s[0]->memory, 0x22, 256);
+	sge = side_sge(s[0], 0, 8);
+	huge = side_sge(s[0], 0, 65);
+	for (unsigned i = 0; i < 128; i++) {
+		sends[i] = to_memory(s[1], WEFT_DEV_WRITE, 64 * i);
+		sends[i].id = i;
+		sends[i].sges = &sge;
+		sends[i].n_sges = 1;
+	}
+	sends[3].sges = &huge;
+	sends[3].flags |= WEFT_DEV_INLINE; /* of which there is room for 64 bytes */
+	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 5, false), EINVAL);
+	sends[3] = sends[4];
+	sends[3].op = WEFT_DEV_SEND_INV + 1;
+	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 5, false), EINVAL);
+	sends[3] = sends[4];
+	sends[3].id = 3;
+	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 2, false), 0);
+	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 127, false), ENOMEM);
+	CHECK_EQ(s[0]->dev->owed_bytes / 17, 0); /* no more than of those two */
+	for (unsigned i = 0; i < 2; i++) {
+		struct weft_dev_wc wc = side_wait(s[0]);
+
+		CHECK_EQ(wc.status, WEFT_DEV_OK);
+		CHECK_EQ(wc.id, i);
+	}
+	weft_clock_sleep(20000000);
+	CHECK_EQ(s[1]->memory[64], 0x22);
+	CHECK_EQ(s[1]->memory[128], 0);
+	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 128, false), 0);
+	for (unsigned i = 0; i < 128; i++)
+		CHECK_EQ(side_wait(s[0]).id, i);
+	pair_close(s);
+}

@@ -456,6 +456,16 @@ int weft_dev_post_send(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 	return 0;
 }
 
+int weft_dev_post_sends(
+	struct weft_dev_qp *qp, const struct weft_dev_send sends[], uint32_t n, bool more)
+{
+	if (fake.room < (int)n)
+		return ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		(void)weft_dev_post_send(qp, &sends[i], more || i + 1 < n);
+	return 0;
+}
+
 int weft_dev_post_recv(struct weft_dev_qp *qp, const struct weft_dev_recv *recv)
 {
 	(void)qp;

@@ -123,3 +123,21 @@ TEST(build_serves__no_operation_that_there_is_no_function_for)
 	}
 	close_bench(&b);
 }
+
+/* No work is executed before ibv_wr_complete() has returned success (ibv_wr_post(3)). */
+TEST(wr_complete__posts_all_or_none)
+{
+	struct bench b = open_bench(IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(b.qp);
+
+	fake.room = 2;
+	ibv_wr_start(qp);
+	for (int i = 0; i < 4; i++)
+		ibv_wr_send(qp);
+	CHECK_EQ(ibv_wr_complete(qp), ENOMEM);
+	CHECK_EQ(fake.n_sent, 0);
+	ibv_wr_start(qp);
+	CHECK_EQ(ibv_wr_complete(qp), 0); /* of nothing */
+	CHECK_EQ(fake.n_sent, 0);
+	close_bench(&b);
+}
