@@ -31,6 +31,14 @@ static int attr_of_init(const struct id *id, struct ibv_qp_attr *attr, int *mask
 	return 0;
 }
 
+/* The port's, as librdmacm takes it. */
+static enum ibv_mtu path_mtu(const struct id *id)
+{
+	struct ibv_port_attr port;
+
+	return ibv_query_port(id->rdma.verbs, PORT, &port) ? IBV_MTU_1024 : port.active_mtu;
+}
+
 static int attr_of_rtr(const struct id *id, struct ibv_qp_attr *attr, int *mask)
 {
 	*mask = IBV_QP_STATE;
@@ -42,7 +50,7 @@ static int attr_of_rtr(const struct id *id, struct ibv_qp_attr *attr, int *mask)
 	attr->ah_attr.grh.hop_limit = 64;
 	attr->ah_attr.grh.sgid_index = 3;
 	memcpy(attr->ah_attr.grh.dgid.raw, id->peer.gid, 16);
-	attr->path_mtu = IBV_MTU_4096;
+	attr->path_mtu = path_mtu(id);
 	attr->dest_qp_num = id->peer.qpn;
 	attr->rq_psn = id->peer.psn;
 	/* What the peer asks at once, as far as we have said that we answer. */

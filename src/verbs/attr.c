@@ -119,13 +119,18 @@ static bool any_plane_up(const struct context *context)
 	return false;
 }
 
+enum ibv_mtu attr_mtu(const struct context *context)
+{
+	return context->attr.mtu_bytes >= 4096 ? IBV_MTU_4096 : IBV_MTU_1024;
+}
+
 int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes)
 {
 	const struct context *context = context_of(ibv);
 	bool up = any_plane_up(context);
 	struct ibv_port_attr own = { .state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = context->attr.mtu_bytes >= 4096 ? IBV_MTU_4096 : IBV_MTU_1024,
+		.active_mtu = attr_mtu(context),
 		.gid_tbl_len = GIDS,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = WEFT_MIN(context->attr.max_msg_bytes, GID_TYPES_MESSAGE_BYTES),

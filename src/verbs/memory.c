@@ -200,7 +200,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	uint8_t address[16];
 
-	if (!attr->is_global || (attr->port_num && attr->port_num != PORT))
+	if (!attr->is_global || (attr->port_num && attr->port_num != PORT) ||
+		attr->grh.sgid_index >= GIDS)
 		return refuse(EINVAL);
 	struct ah *ah = calloc(1, sizeof(*ah));
 	if (!ah)

@@ -66,7 +66,9 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 {
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	const struct weft_dev_qp *dev = qp_of(b.qp)->dev;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024
+	};
 
 	CHECK(!ibv_modify_qp(b.qp, &attr,
 		IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS));
@@ -92,7 +94,7 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 TEST(ibv_modify_qp__refuses_addresses_without_a_gid)
 {
 	struct bench b = open_bench(IBV_QPT_RC, 0);
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024 };
 
 	qp_of(b.qp)->dev->attr.state = WEFT_DEV_INIT;
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTR_ALL), EINVAL);
@@ -111,7 +113,9 @@ TEST(ibv_modify_qp__refuses_addresses_without_a_gid)
 /* Each of the bits that the way from one state to the other needs, left out; then all of them. */
 static void climb(struct ibv_qp *qp, uint8_t from, enum ibv_qp_state to, int needs)
 {
-	struct ibv_qp_attr attr = { .qp_state = to, .port_num = 1, .ah_attr.is_global = 1 };
+	struct ibv_qp_attr attr = {
+		.qp_state = to, .port_num = 1, .path_mtu = IBV_MTU_1024, .ah_attr.is_global = 1
+	};
 	struct weft_dev_qp *dev = qp_of(qp)->dev;
 
 	dev->attr.state = from;
@@ -152,7 +156,10 @@ TEST(ibv_modify_qp__refuses_a_transition_that_lacks_something)
 	}
 	b.qp->qp_type = IBV_QPT_RC;
 	climb(b.qp, WEFT_DEV_RESET, IBV_QPS_INIT, INIT_ALL);
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR, .ah_attr.is_global = 1 };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
+		.path_mtu = IBV_MTU_1024,
+		.port_num = 1,
+		.ah_attr.is_global = 1 };
 	/* More than it needs. */
 	CHECK_EQ(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE | RTR_ALL | RTS_ALL), 0);
 	close_bench(&b);
@@ -201,5 +208,58 @@ TEST(ibv_query_qp__gives_back_what_was_set)
 	CHECK(!ibv_query_qp(b.qp, &got, 0, &init));
 	CHECK_EQ(got.qp_state, IBV_QPS_ERR);
 	CHECK_EQ(b.qp->state, IBV_QPS_ERR);
+	close_bench(&b);
+}
+
+/* What no card takes; nothing of it may reach the device. */
+TEST(ibv_modify_qp__knows_the_range_of_each_attribute)
+{
+	static const struct ibv_qp_attr good = { .port_num = 1,
+		.path_mtu = IBV_MTU_1024,
+		.timeout = 31,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 31,
+		.dest_qp_num = 0xffffff,
+		.qp_access_flags = IBV_ACCESS_RELAXED_ORDERING | 15,
+		.rq_psn = UINT32_MAX,
+		.max_rd_atomic = 255,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = GIDS - 1 } };
+	static const int all = IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_AV |
+			       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			       IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
+			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_qp_attr attr = good;
+
+	CHECK_EQ(ibv_modify_qp(b.qp, &attr, all), 0);
+#define REFUSED(field, value)                                                                      \
+	do {                                                                                       \
+		attr = good;                                                                       \
+		attr.field = value;                                                                \
+		CHECK_EQ(ibv_modify_qp(b.qp, &attr, all), EINVAL);                                 \
+		CHECK_EQ(errno, EINVAL);                                                           \
+	} while (0)
+	REFUSED(port_num, 0);
+	REFUSED(port_num, 2);
+	REFUSED(pkey_index, 1);
+	REFUSED(path_mtu, (enum ibv_mtu)0);
+	REFUSED(path_mtu, (enum ibv_mtu)6);
+	REFUSED(path_mtu, (enum ibv_mtu)(attr_mtu(context_of(b.context)) + 1));
+	REFUSED(timeout, 32);
+	REFUSED(retry_cnt, 8);
+	REFUSED(rnr_retry, 8);
+	REFUSED(min_rnr_timer, 32);
+	REFUSED(dest_qp_num, 1 << 24);
+	REFUSED(qp_access_flags, 0x10000);
+	REFUSED(ah_attr.is_global, 0);
+	REFUSED(ah_attr.port_num, 2);
+	REFUSED(ah_attr.grh.sgid_index, GIDS);
+#undef REFUSED
+	struct ibv_ah_attr ah = good.ah_attr;
+
+	ah.grh.sgid_index = GIDS;
+	CHECK(!ibv_create_ah(b.pd, &ah));
+	CHECK_EQ(errno, EINVAL);
 	close_bench(&b);
 }
