@@ -65,6 +65,9 @@ struct weft_dev_name {
  * Returns how many, 0 if none of these is set; -1: error says what is wrong, file and line.
  */
 int weft_dev_list(struct weft_dev_name list[WEFT_DEV_MAX], char *error, size_t error_bytes);
+/* A line on stderr, behind "weft: ", for what an API has no words for; nothing where $WEFT_LOG is
+ * "quiet", or where nobody empties stderr. */
+void weft_dev_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Also: EMFILE: 1024 processes use this host's devices.  error: one line. */
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);

@@ -37,7 +37,8 @@ struct weft_meeting; /* a client's offer that waits for an answer */
 
 struct weft_live_config {
 	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
-	 * Without a fabric file, planes lists own addresses, one per plane: "10.0.0.1,fd00::1". */
+	 * Without a fabric file, planes lists own addresses, or the interfaces that have them, one per
+	 * plane: "10.0.0.1,eth1". */
 	const char *fabric, *host, *planes;
 	/* Where a switch lives (weft switch); NULL: $WEFT_SWITCH.  Set-up lines go there, too. */
 	const char *switch_dir;
@@ -75,6 +76,12 @@ const struct weft_config *weft_live_engine(const struct weft_live *live);
 const char *weft_live_host(const struct weft_live *live);
 uint64_t weft_live_line_bps(const struct weft_live *live); /* of all planes' links together */
 uint32_t weft_live_random(struct weft_live *live);         /* for keys: from the operating system */
+
+/* An own address for a plane, by address or by the interface that has it; IPv4 becomes
+ * ::ffff:a.b.c.d.  False: it is neither. */
+bool weft_plane_address(const char *word, uint8_t addr[16]);
+#define WEFT_PLANE_TEXT_BYTES 46u
+void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES]);
 
 struct weft_session {
 	uint32_t peer, pathset, n_qps;
@@ -125,6 +132,9 @@ void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
 int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
 	uint32_t *pathset, char *error, size_t error_bytes);
 void weft_live_peer_close(struct weft_live *live, uint32_t peer); /* as often as opened */
+/* Where it is: its address on plane 0, and the port that data go to.  False: no such peer. */
+bool weft_live_peer_at(
+	const struct weft_live *live, uint32_t peer, uint8_t addr[16], uint16_t *udp_port);
 /* Where one like this is open, its absent planes are these from now on; false: none is. */
 bool weft_live_peer_planes(struct weft_live *live, const struct weft_live_end *end);
 bool weft_live_peer_is_open(const struct weft_live *live, const struct weft_live_end *end);

@@ -115,6 +115,8 @@ void done_fail_front(struct weft_dev_qp *qp, uint32_t status)
 {
 	if (qp->sq_head != qp->sq_tail)
 		finish_send(qp, status, WEFT_FLUSHED);
+	if (status == WEFT_DEV_RETRY_EXC_ERR)
+		say_lost(qp);
 	pair_to_error(qp);
 }
 
@@ -163,6 +165,8 @@ static void take_send(struct weft_dev_qp *qp, const struct weft_done *done)
 		return; /* flushed already */
 	done_until(qp, done->id);
 	finish_send(qp, statuses[done->status], done->status);
+	if (done->status == WEFT_RETRY_EXCEEDED && qp->attr.state != WEFT_DEV_ERR)
+		say_lost(qp);
 	if (done->status && qp->attr.state != WEFT_DEV_ERR)
 		pair_to_error(qp);
 	else if (qp->sq_fed != qp->sq_tail)

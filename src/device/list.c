@@ -13,8 +13,6 @@
 #include "local.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,44 +38,6 @@ static void put_guid(struct weft_dev_name *name, const char *host)
 	name->guid = (name->guid & ~(UINT64_C(3) << 56)) | UINT64_C(2) << 56;
 }
 
-bool list_address(const char *text, uint8_t addr[16])
-{
-	memset(addr, 0, 10);
-	memset(addr + 10, 0xff, 2);
-	return inet_pton(AF_INET, text, addr + 12) == 1 || inet_pton(AF_INET6, text, addr) == 1;
-}
-
-/* Of an interface: its global IPv6 address, else its IPv4 address. */
-static bool interface_address(const char *interface, char text[INET6_ADDRSTRLEN])
-{
-	struct ifaddrs *all = NULL;
-	bool found = false;
-
-	if (getifaddrs(&all))
-		return false;
-	for (struct ifaddrs *i = all; i; i = i->ifa_next) {
-		if (!i->ifa_addr || strcmp(i->ifa_name, interface))
-			continue;
-		if (i->ifa_addr->sa_family == AF_INET6) {
-			const struct in6_addr *a = &((struct sockaddr_in6 *)(void *)i->ifa_addr)
-							    ->sin6_addr;
-
-			if (IN6_IS_ADDR_LINKLOCAL(a))
-				continue;
-			inet_ntop(AF_INET6, a, text, INET6_ADDRSTRLEN);
-			found = true;
-			break;
-		}
-		if (i->ifa_addr->sa_family == AF_INET && !found) {
-			inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr,
-				text, INET6_ADDRSTRLEN);
-			found = true;
-		}
-	}
-	freeifaddrs(all);
-	return found;
-}
-
 /* words: addresses and interfaces, by commas.  NULL, or the one that is neither. */
 static const char *take_planes(struct weft_dev_name *name, char *words)
 {
@@ -86,13 +46,12 @@ static const char *take_planes(struct weft_dev_name *name, char *words)
 	char *rest = words, *word;
 
 	while ((word = strsep(&rest, ","))) {
-		char text[INET6_ADDRSTRLEN];
+		char text[WEFT_PLANE_TEXT_BYTES];
 		uint8_t addr[16];
 
-		snprintf(text, sizeof(text), "%s", word);
-		if (!list_address(text, addr) &&
-			(!interface_address(word, text) || !list_address(text, addr)))
+		if (!weft_plane_address(word, addr))
 			return word;
+		weft_plane_text(addr, text);
 		if (planes == WEFT_PORTS_MAX)
 			return "more than 32 planes";
 		if (!planes++)

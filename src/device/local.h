@@ -307,10 +307,11 @@ static inline bool device_is_dead(const struct weft_dev *dev)
 	return dev->fork_age != device_fork_age;
 }
 
-/* ---- list.c ---- */
+/* ---- say.c: why it did not work ---- */
 
-/* "10.0.0.1" or "fd00::1"; IPv4 becomes ::ffff:a.b.c.d. */
-bool list_address(const char *text, uint8_t addr[16]);
+void say_lost(const struct weft_dev_qp *qp); /* its peer has been silent for too long */
+void say_too_long(uint64_t bytes);           /* a message */
+void say_no_stats(const char *path, const char *why);
 
 /* ---- device.c ---- */
 

@@ -80,8 +80,10 @@ bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_de
 		out->fault = WEFT_DEV_LOC_PROT_ERR;
 		return true;
 	}
-	if (out->len_bytes > MESSAGE_MAX)
+	if (out->len_bytes > MESSAGE_MAX) {
+		say_too_long(out->len_bytes);
 		return false;
+	}
 	out->scattered = list->n > 1;
 	out->lent = list->n == 1;
 	out->lkey = list->n == 1 ? list->part[0].lkey : 0;
@@ -140,6 +142,7 @@ static int take_memory(struct weft_dev_qp *qp, const struct weft_dev_send *send,
 		return 0;
 	}
 	if (work->len_bytes > MESSAGE_MAX) {
+		say_too_long(work->len_bytes);
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 		return 0;
 	}

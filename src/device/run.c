@@ -55,8 +55,11 @@ static void take_failure(struct weft_dev_qp *qp, const struct weft_qp_failure *f
 		kind = WEFT_DEV_QP_REQUEST;
 	if (why != WEFT_FLUSHED && is_told(qp, why))
 		event_put(qp->dev, kind, qp->event_number);
-	if (qp->attr.state != WEFT_DEV_ERR)
-		pair_to_error(qp);
+	if (qp->attr.state == WEFT_DEV_ERR)
+		return;
+	if (why == WEFT_RETRY_EXCEEDED)
+		say_lost(qp);
+	pair_to_error(qp);
 }
 
 /* Queue pairs that failed on their own, as receivers do: nobody else says so. */

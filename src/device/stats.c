@@ -9,8 +9,10 @@
  */
 #include "local.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct weft_lock lock = WEFT_LOCK_INIT;
@@ -26,6 +28,8 @@ static void write_line(struct weft_dev *dev)
 	const char *path = getenv("WEFT_STATS");
 	FILE *file = path && *path && !device_is_dead(dev) ? fopen(path, "ae") : NULL;
 
+	if (!file && path && *path && !device_is_dead(dev))
+		say_no_stats(path, strerror(errno));
 	if (!file)
 		return;
 	weft_lock_take(&dev->lock);

@@ -98,7 +98,7 @@ const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOP
 	uint32_t hosts = weft_topo_shape(topo)->hosts;
 
 	if (getenv("WEFT_LAB") && !gethostname(name, WEFT_TOPO_NAME_BYTES) &&
-	    memchr(name, 0, WEFT_TOPO_NAME_BYTES) && weft_topo_node_find(topo, name) < hosts)
+		memchr(name, 0, WEFT_TOPO_NAME_BYTES) && weft_topo_node_find(topo, name) < hosts)
 		return name;
 	return getenv("WEFT_HOST");
 }
@@ -146,16 +146,13 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	live->udp.format = WEFT_UDP_PLAIN;
 	live->udp.no_checksum = live->config.no_checksum;
 	while (!rc && (word = strsep(&rest, ","))) {
-		uint8_t *addr = live->udp.addr[live->udp.planes];
-
 		if (live->udp.planes == WEFT_PORTS_MAX) {
 			snprintf(error, bytes, "planes: more than %u addresses", WEFT_PORTS_MAX);
 			rc = -1;
-		} else if (inet_pton(AF_INET, word, addr + 12) == 1) {
-			memset(addr, 0, 10);
-			memset(addr + 10, 0xff, 2);
-		} else if (inet_pton(AF_INET6, word, addr) != 1) {
-			snprintf(error, bytes, "planes: \"%s\" is not an IP address", word);
+		} else if (!weft_plane_address(word, live->udp.addr[live->udp.planes])) {
+			snprintf(error, bytes,
+				"planes: \"%s\" is neither an address nor an interface with one",
+				word);
 			rc = -1;
 		}
 		live->udp.planes++;
@@ -221,9 +218,9 @@ static int open_engine(struct weft_live *live, char *error, size_t bytes)
 			live->block_bytes);
 		return -1;
 	}
-	struct weft_pump_config pump = { .ep = live->ep,
-		.port = live->port,
-		.scatter = live->config.scatter };
+	struct weft_pump_config pump = {
+		.ep = live->ep, .port = live->port, .scatter = live->config.scatter
+	};
 
 	if (weft_pump_open(&live->pump, &pump)) {
 		snprintf(error, bytes, "no memory");

@@ -220,3 +220,13 @@ void live_peer_give(struct weft_live *live, uint32_t peer)
 	(void)weft_pathset_close(live->ep, live->peers[peer].pathset);
 	live->kind->peer_drop(live->port, peer);
 }
+
+bool weft_live_peer_at(
+	const struct weft_live *live, uint32_t peer, uint8_t addr[16], uint16_t *udp_port)
+{
+	if (peer >= LIVE_PEERS_MAX || !live->peers[peer].users)
+		return false;
+	memcpy(addr, live->peers[peer].addr, 16);
+	*udp_port = live->peers[peer].udp_port;
+	return true;
+}

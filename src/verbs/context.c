@@ -41,6 +41,16 @@ static struct device *make_device(const struct weft_dev_name *name, int index)
 	return d;
 }
 
+/* An empty list is no error, but seldom what was meant. */
+static void tell_no_planes(void)
+{
+	static uint32_t told;
+
+	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+		weft_dev_say("no planes: run inside a lab (weft lab run HOST -- ...), or set "
+			     "WEFT_PLANES to this host's addresses or interfaces, one per plane");
+}
+
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct weft_dev_name names[WEFT_DEV_MAX];
@@ -53,7 +63,9 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		return refuse(ENOMEM);
 	int n = weft_dev_list(names, error, sizeof(error));
 	if (n < 0)
-		fprintf(stderr, "weft: %s\n", error);
+		weft_dev_say("%s", error);
+	else if (!n)
+		tell_no_planes();
 	for (int i = 0; i < n; i++) {
 		struct device *device = make_device(&names[i], i);
 
@@ -123,7 +135,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 		return refuse(ENOMEM);
 	int error = weft_dev_open(&context->dev, &device->name, why, sizeof(why));
 	if (error) {
-		fprintf(stderr, "weft: %s: %s\n", device->name.name, why);
+		weft_dev_say("%s: %s", device->name.name, why);
 		free(context);
 		return refuse(error);
 	}

@@ -209,6 +209,10 @@ struct ibv_qp *qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr
 
 /* ---- post.c ---- */
 
+/* The strict profile refuses something, and says so once.  bit: an opcode, or one of these. */
+enum { STRICT_UD = 16, STRICT_XRC, STRICT_SRQ, STRICT_MW };
+int strict_refuses(uint32_t bit, const char *what); /* EOPNOTSUPP */
+
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 /* A work in the device's words, which point to `bind` if it is one; an errno value. */

@@ -13,7 +13,7 @@
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	if (context_of(pd->context)->strict)
-		return refuse(EOPNOTSUPP);
+		return refuse(strict_refuses(STRICT_MW, "a memory window"));
 	if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2)
 		return refuse(EINVAL);
 	struct mw *mw = calloc(1, sizeof(*mw));

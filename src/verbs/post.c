@@ -16,6 +16,16 @@ static_assert(offsetof(struct ibv_sge, length) == offsetof(struct weft_dev_sge, 
 		      offsetof(struct ibv_sge, lkey) == offsetof(struct weft_dev_sge, lkey),
 	"one is cast to the other");
 
+/* Each thing once, since a program may go on without it and ask for the next. */
+int strict_refuses(uint32_t bit, const char *what)
+{
+	static uint32_t told;
+
+	if (!(__atomic_fetch_or(&told, UINT32_C(1) << bit, __ATOMIC_RELAXED) >> bit & 1))
+		weft_dev_say("%s refused: the strict profile has only RDMA write, as MRC", what);
+	return EOPNOTSUPP;
+}
+
 static int refuse_strict(const struct ibv_send_wr *wr)
 {
 	static const char *const names[] = { [IBV_WR_SEND] = "send",
@@ -26,13 +36,8 @@ static int refuse_strict(const struct ibv_send_wr *wr)
 		[IBV_WR_LOCAL_INV] = "local invalidate",
 		[IBV_WR_BIND_MW] = "bind",
 		[IBV_WR_SEND_WITH_INV] = "send with invalidate" };
-	static uint32_t told;
 
-	if (!__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
-		fprintf(stderr,
-			"weft: %s refused: the strict profile has only RDMA write, as MRC\n",
-			names[wr->opcode]);
-	return EOPNOTSUPP;
+	return strict_refuses((uint32_t)wr->opcode, names[wr->opcode]);
 }
 
 int post_words(const struct qp *qp, const struct ibv_send_wr *wr, struct weft_dev_send *out,

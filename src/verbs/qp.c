@@ -39,9 +39,12 @@ static int check_init(const struct context *context, const struct ibv_qp_init_at
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 		attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND)
 		return EOPNOTSUPP;
-	if (context->strict && (attr->qp_type == IBV_QPT_UD || attr->srq ||
-				       attr->qp_type == IBV_QPT_XRC_SEND))
-		return EOPNOTSUPP;
+	if (context->strict && attr->qp_type == IBV_QPT_UD)
+		return strict_refuses(STRICT_UD, "a queue pair of datagrams (UD)");
+	if (context->strict && attr->qp_type == IBV_QPT_XRC_SEND)
+		return strict_refuses(STRICT_XRC, "a queue pair of XRC");
+	if (context->strict && attr->srq)
+		return strict_refuses(STRICT_SRQ, "a shared receive queue");
 	if (cap->max_send_wr > context->attr.max_qp_wr ||
 		cap->max_recv_wr > context->attr.max_qp_wr ||
 		cap->max_send_sge > context->attr.max_sge ||

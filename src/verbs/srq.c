@@ -20,7 +20,7 @@ static struct ibv_srq *create(struct ibv_pd *pd, struct ibv_srq_init_attr *init,
 		.cq = cq ? cq_of(cq)->dev : NULL };
 
 	if (context->strict)
-		return refuse(EOPNOTSUPP);
+		return refuse(strict_refuses(STRICT_SRQ, "a shared receive queue"));
 	struct srq *srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return refuse(ENOMEM);

@@ -55,7 +55,7 @@ static void read_addresses(struct world *w)
 				inet_ntop(AF_INET6, w->addr[host][p], text, sizeof(text));
 			} else {
 				snprintf(text, sizeof(text), "%s", plain[host][p]);
-				REQUIRE(list_address(text, w->addr[host][p]));
+				REQUIRE(weft_plane_address(text, w->addr[host][p]));
 			}
 			snprintf(command, sizeof(command), "ip addr replace %s/%u dev lo", text,
 				topo ? 128 : 32);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * planes - own addresses, one per plane, as people name them: by address, or by the interface that
+ * has it.  Of an interface its global IPv6 address is taken, else its IPv4 address: link-local ones
+ * need a scope that no peer could name.
+ */
+#include "local.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <string.h>
+
+static void map_ipv4(const struct in_addr *from, uint8_t addr[16])
+{
+	memset(addr, 0, 10);
+	memset(addr + 10, 0xff, 2);
+	memcpy(addr + 12, from, 4);
+}
+
+static bool of_interface(const char *interface, uint8_t addr[16])
+{
+	struct ifaddrs *all = NULL;
+	bool found = false, is_global = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (struct ifaddrs *i = all; i && !is_global; i = i->ifa_next) {
+		if (!i->ifa_addr || strcmp(i->ifa_name, interface))
+			continue;
+		if (i->ifa_addr->sa_family == AF_INET6) {
+			const struct sockaddr_in6 *at = (void *)i->ifa_addr;
+
+			is_global = !IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr);
+			if (is_global)
+				memcpy(addr, &at->sin6_addr, 16);
+		} else if (i->ifa_addr->sa_family == AF_INET && !found) {
+			const struct sockaddr_in *at = (void *)i->ifa_addr;
+
+			map_ipv4(&at->sin_addr, addr);
+			found = true;
+		}
+	}
+	freeifaddrs(all);
+	return found || is_global;
+}
+
+bool weft_plane_address(const char *word, uint8_t addr[16])
+{
+	struct in_addr ipv4;
+
+	if (inet_pton(AF_INET, word, &ipv4) == 1) {
+		map_ipv4(&ipv4, addr);
+		return true;
+	}
+	return inet_pton(AF_INET6, word, addr) == 1 || of_interface(word, addr);
+}
+
+void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool is_ipv4 = !memcmp(addr, mapped, sizeof(mapped));
+
+	(void)inet_ntop(is_ipv4 ? AF_INET : AF_INET6, is_ipv4 ? addr + 12 : addr, text,
+		WEFT_PLANE_TEXT_BYTES);
+}
