@@ -137,6 +137,10 @@ static int show(struct demo *demo, struct demo_run runs[], unsigned n)
 	if (report_write(demo, json))
 		result = EXIT_FAILED;
 	json_decref(json);
+	printf("Next: weft demo stalls, incast, training; your own file: weft demo FILE; break "
+	       "things by "
+	       "hand:\n  weft lab up examples/fabrics/lab8.yaml; weft lab fault plane-down 0 "
+	       "(docs/lab.md)\n");
 	for (unsigned r = 0; r < n; r++) {
 		if (!runs[r].done || runs[r].wrong_bytes || !runs_all_made(demo, &runs[r], 1))
 			result = EXIT_FAILED;

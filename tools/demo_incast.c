@@ -101,6 +101,11 @@ static int show(const struct term *term, const struct incast_plan *plan,
 		result = EXIT_FAILED;
 	json_decref(json);
 	for (unsigned i = 0; i < n; i++) {
+		struct incast_result measured;
+
+		incast_measure(plan, &runs[i], &measured);
+		if (measured.unfinished)
+			result = EXIT_FAILED;
 		if (runs[i].is_done)
 			continue;
 		fprintf(stderr, "weft demo incast: %s: %s\n", incast_words[runs[i].kind],

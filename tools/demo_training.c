@@ -7,6 +7,7 @@
  * the longest step took: all ranks wait for the slowest.
  */
 #include "demo.h"
+#include "live_args.h"
 #include "training.h"
 #include "verbs.h"
 
@@ -120,10 +121,13 @@ static int run_once(struct demo *demo, const struct training_args *a, const char
 
 	int result = training_start(demo, self, a->script, plan, run, &job);
 
+	live_direct(true);
 	if (!result)
 		result = go(demo, plan, job, run);
+	live_direct(false);
 	training_stop(demo, job, run);
 	(void)weft_lab_undo(demo->lab, 0, error, sizeof(error));
+	training_judge(plan, demo->lab, run);
 	printf("%s  %-22s %u steps%s%s\n", demo->term->tty ? "\r\x1b[K" : "", training_name(run),
 		run->n, run->done ? "" : ": ", run->done ? "" : run->error);
 	return result;
@@ -156,7 +160,10 @@ static int show(const struct demo *demo, const struct training_plan *plan,
 	json_t *json = training_json(plan, runs, n);
 	int result = same_parameters(runs, n) ? EXIT_OK : EXIT_FAILED;
 
-	training_tables(demo->term, runs, n);
+	for (unsigned i = 0; i < n; i++)
+		if (!training_as_planned(plan, &runs[i]))
+			result = EXIT_FAILED;
+	training_tables(demo->term, plan, runs, n);
 	if (training_write(demo->folder, json))
 		result = EXIT_FAILED;
 	json_decref(json);

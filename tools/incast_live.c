@@ -12,6 +12,7 @@
  */
 #include "demo.h"
 #include "incast.h"
+#include "live_args.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -224,7 +225,16 @@ static void add_ports(const json_t *answer, struct incast_counts *c, uint32_t *q
 	}
 }
 
-static void sample(struct live *l, uint64_t at_ns)
+/* Without the switches' numbers there is nothing to say. */
+static int no_answer(struct live *l)
+{
+	if (!l->run->error[0])
+		(void)snprintf(l->run->error, sizeof(l->run->error),
+			"the switch does not tell its counters");
+	return -1;
+}
+
+static int sample(struct live *l, uint64_t at_ns)
 {
 	static const char *const nodes[PLANES] = { "p0.t0-0", "p1.t0-0" };
 	struct incast_counts c = { 0 };
@@ -236,6 +246,8 @@ static void sample(struct live *l, uint64_t at_ns)
 	for (unsigned p = 0; p < PLANES; p++) {
 		json_t *answer = ask(l, "counters", nodes[p]);
 
+		if (!answer)
+			return no_answer(l);
 		add_ports(answer, &c, &queue_bytes);
 		json_decref(answer);
 	}
@@ -243,6 +255,7 @@ static void sample(struct live *l, uint64_t at_ns)
 	s->marked = c.marked;
 	s->dropped = c.dropped;
 	s->queue_bytes = queue_bytes;
+	return 0;
 }
 
 static void add_sides(const struct live *l, struct incast_counts *c)
@@ -259,17 +272,19 @@ static void add_sides(const struct live *l, struct incast_counts *c)
 	}
 }
 
-static struct incast_counts count(const struct live *l)
+static int count(struct live *l, struct incast_counts *c)
 {
-	struct incast_counts c = { 0 };
 	json_t *answer = ask(l, "counters", NULL);
 	uint32_t queue_bytes = 0;
 
-	add_ports(answer, &c, &queue_bytes);
-	c.dropped = number(json_object_get(answer, "fabric"), "dropped");
+	if (!answer)
+		return no_answer(l);
+	*c = (struct incast_counts){ 0 };
+	add_ports(answer, c, &queue_bytes);
+	c->dropped = number(json_object_get(answer, "fabric"), "dropped");
 	json_decref(answer);
-	add_sides(l, &c);
-	return c;
+	add_sides(l, c);
+	return 0;
 }
 
 /* ---- a run ---- */
@@ -285,11 +300,11 @@ static int watch(struct live *l)
 
 		while ((now = weft_clock_now(NULL)) < start_ns + at_ns)
 			weft_clock_sleep(start_ns + at_ns - now);
-		if (has_failed(l))
+		if (has_failed(l) || sample(l, now - start_ns))
 			return -1;
-		sample(l, now - start_ns);
 		if (!has_stopped && at_ns >= incast_burst_ns(l->plan, 0) - l->plan->step_ns) {
-			l->run->at_stop = count(l);
+			if (count(l, &l->run->at_stop))
+				return -1;
 			has_stopped = true;
 		}
 	}
@@ -314,16 +329,18 @@ static int write_fabric(struct live *l, const char *folder)
 	return bad ? -1 : 0;
 }
 
-static void collect(struct live *l)
+static int collect(struct live *l)
 {
 	struct incast_run *run = l->run;
 
-	run->counts = count(l);
+	if (count(l, &run->counts))
+		return -1;
 	for (uint32_t f = 0; f < INCAST_SENDERS; f++)
 		for (uint32_t b = 0; b < l->plan->bursts; b++)
 			run->burst_ns[b][f] = l->shared->took_ns[f][b];
 	for (unsigned i = 0; i < INCAST_SIDES; i++)
 		run->late_ns = WEFT_MAX(run->late_ns, atomic_load(&l->shared->side[i].late_ns));
+	return 0;
 }
 
 /* A lock, and the sockets of whoever had to be killed. */
@@ -342,8 +359,7 @@ int incast_live(const struct incast_plan *plan, const char *folder, struct incas
 {
 	struct live l = { .plan = plan, .run = run };
 	const char *tmp = getenv("TMPDIR");
-	int n = snprintf(
-		l.dir, sizeof(l.dir), "%s/weft-incast-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	int n = snprintf(l.dir, sizeof(l.dir), "%s/weft-incast-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 
 	if (n >= (int)sizeof(l.dir)) {
 		(void)snprintf(run->error, sizeof(run->error),
@@ -358,10 +374,10 @@ int incast_live(const struct incast_plan *plan, const char *folder, struct incas
 		(void)munmap(l.shared, sizeof(*l.shared));
 		return -1;
 	}
+	live_direct(true); /* samples are taken at their time */
 	if (!write_fabric(&l, folder) && !start_child(&l, CHILD_SWITCH) && !await_switch(&l) &&
 		!await_side(&l, INCAST_RECEIVERS) && !await_side(&l, INCAST_TRANSMITTERS) &&
-		!watch(&l)) {
-		collect(&l);
+		!watch(&l) && !collect(&l)) {
 		run->is_done = true;
 	} else if (!run->error[0]) {
 		for (unsigned i = 0; i < INCAST_SIDES; i++)
@@ -369,6 +385,7 @@ int incast_live(const struct incast_plan *plan, const char *folder, struct incas
 				(void)snprintf(run->error, sizeof(run->error), "%s",
 					l.shared->side[i].error);
 	}
+	live_direct(false);
 	end_children(&l);
 	remove_dir(l.dir);
 	(void)munmap(l.shared, sizeof(*l.shared));

@@ -91,6 +91,15 @@ void incast_tables(const struct term *term, const struct incast_plan *plan,
 	       "%s.\n",
 		(double)plan->steady_ns / 1e9, plan->bursts, human_bytes(bytes, plan->burst_bytes),
 		human_ns(text, incast_ideal_ns(plan)));
+	for (unsigned i = 0; i < n; i++) {
+		incast_measure(plan, &runs[i], &result);
+		if (runs[i].is_done && result.unfinished)
+			printf("%s%s: %u messages of bursts were not done at the end%s; what is "
+			       "said "
+			       "of bursts is at least so long.\n",
+				term_on(term, TERM_RED), incast_words[runs[i].kind],
+				result.unfinished, term_off(term));
+	}
 	for (unsigned i = 0; i < n; i++)
 		if (runs[i].late_ns)
 			printf("%s: the machine kept the endpoints waiting for up to %s.\n",
@@ -126,7 +135,8 @@ void incast_picture(const struct term *term, const struct incast_plan *plan,
 
 			for (uint32_t f = 0; f < INCAST_SENDERS; f++)
 				bytes += b->bytes[f] - a->bytes[f];
-			into[c] += (double)bytes / line / (double)(b->at_ns - a->at_ns);
+			if (b->at_ns > a->at_ns)
+				into[c] += (double)bytes / line / (double)(b->at_ns - a->at_ns);
 			queue[c] = WEFT_MAX(queue[c], (double)b->queue_bytes);
 			lost[c] += (double)(b->trimmed + b->dropped - a->trimmed - a->dropped);
 		}

@@ -44,9 +44,11 @@ struct training_step {
 };
 
 struct training_hit {
-	uint64_t from_ns, to_ns; /* struck, mended for good */
-	unsigned step, times;    /* after which; struck so often by now */
+	uint64_t asked_ns, to_ns; /* struck; to be mended for good */
+	unsigned step, times;     /* after which; struck so often by now */
 	char text[DEMO_TEXT_BYTES];
+	struct demo_strike strikes[DEMO_TIMES_MAX];
+	struct demo_judged judged; /* after the run */
 };
 
 struct training_run {
@@ -59,8 +61,8 @@ struct training_run {
 	struct training_step steps[TRAINING_STEPS_MAX];
 	unsigned n;
 	char sha256[65];
-	struct training_hit hits[TRAINING_FAULTS_MAX];
-	unsigned n_hits;
+	struct training_hit hits[TRAINING_FAULTS_MAX]; /* of the plan's faults, each */
+	unsigned n_hits;                               /* struck so far */
 	uint64_t again; /* packets or segments that were sent once more, by all hosts */
 };
 
@@ -75,6 +77,11 @@ void training_plan_fill(struct training_plan *plan, unsigned steps);
 /* Strikes what is due after so many steps.  0, or -1 with run->error. */
 int training_strike(const struct training_plan *plan, struct weft_lab *lab,
 	struct training_run *run, unsigned steps_done, uint64_t now);
+/* After it: which were made while the job ran, by the lab's record. */
+void training_judge(
+	const struct training_plan *plan, struct weft_lab *lab, struct training_run *run);
+/* All that was to be made was. */
+bool training_as_planned(const struct training_plan *plan, const struct training_run *run);
 /* Strikes again what flaps. */
 int training_flap(const struct training_plan *plan, struct weft_lab *lab, struct training_run *run,
 	uint64_t now);
@@ -101,7 +108,8 @@ int training_tcp_planes(struct demo *demo, char *error, size_t error_bytes);
 
 /* ---- training_report.c ---- */
 
-void training_tables(const struct term *term, const struct training_run runs[], unsigned n);
+void training_tables(const struct term *term, const struct training_plan *plan,
+	const struct training_run runs[], unsigned n);
 json_t *training_json(
 	const struct training_plan *plan, const struct training_run runs[], unsigned n);
 int training_write(const char *folder, const json_t *json);

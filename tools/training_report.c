@@ -28,7 +28,21 @@ static void row(struct table *table, const struct training_run *run)
 	table_add(table, "%s", human_count(text, run->again));
 }
 
-void training_tables(const struct term *term, const struct training_run runs[], unsigned n)
+static void otherwise_list(
+	const struct term *term, const struct training_plan *plan, const struct training_run *run)
+{
+	for (unsigned i = 0; i < plan->n && run->is_faulty; i++) {
+		const struct demo_judged *j = &run->hits[i].judged;
+
+		if (j->verdict != DEMO_MADE)
+			printf("%s%s%s %s, %s: %s\n", term_on(term, TERM_RED),
+				j->verdict == DEMO_NOT_MADE ? "NOT MADE:" : "Not as planned:",
+				term_off(term), training_name(run), plan->faults[i].name, j->why);
+	}
+}
+
+void training_tables(const struct term *term, const struct training_plan *plan,
+	const struct training_run runs[], unsigned n)
 {
 	static const char *const head[] = { "", "steps", "median step", "P99", "longest", "which",
 		"all steps", "sent again" };
@@ -41,6 +55,8 @@ void training_tables(const struct term *term, const struct training_run runs[], 
 	for (unsigned i = 0; i < n; i++)
 		row(&table, &runs[i]);
 	table_print(&table, term);
+	for (unsigned i = 0; i < n; i++)
+		otherwise_list(term, plan, &runs[i]);
 	printf("\n%sSHA-256 of the parameters%s\n\n", term_on(term, TERM_BOLD), term_off(term));
 	for (unsigned i = 0; i < n; i++) {
 		bool same = runs[i].done && !strcmp(runs[i].sha256, runs[0].sha256);
@@ -58,6 +74,22 @@ static double seconds(const struct training_run *run, uint64_t at_ns)
 	return ((double)at_ns - (double)run->began_ns) / 1e9;
 }
 
+/* One that was never in force has no times. */
+static json_t *hit_json(const struct training_run *run, const struct training_fault *fault,
+	const struct training_hit *hit)
+{
+	const struct demo_judged *j = &hit->judged;
+	json_t *json = json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:f}", "name", fault->name,
+		"story", fault->story, "what", hit->text, "step", (int)hit->step, "verdict",
+		demo_verdicts[j->verdict], "why", j->why, "lasted_s", (double)j->lasted_ns / 1e9);
+
+	if (json && j->from_ns)
+		(void)json_object_update_new(
+			json, json_pack("{s:f, s:f}", "from_s", seconds(run, j->from_ns), "to_s",
+				      seconds(run, j->to_ns)));
+	return json;
+}
+
 static json_t *run_json(const struct training_plan *plan, const struct training_run *run)
 {
 	json_t *at = json_array(), *took = json_array(), *loss = json_array(), *hits = json_array();
@@ -69,15 +101,8 @@ static json_t *run_json(const struct training_plan *plan, const struct training_
 		json_array_append_new(took, json_real((double)run->steps[i].ns / 1e6));
 		json_array_append_new(loss, json_real(run->steps[i].loss));
 	}
-	for (unsigned i = 0; i < run->n_hits; i++) {
-		const struct training_hit *hit = &run->hits[i];
-
-		json_array_append_new(hits,
-			json_pack("{s:s, s:s, s:s, s:i, s:f, s:f}", "name", plan->faults[i].name,
-				"story", plan->faults[i].story, "what", hit->text, "step",
-				(int)hit->step, "from_s", seconds(run, hit->from_ns), "to_s",
-				seconds(run, hit->to_ns)));
-	}
+	for (unsigned i = 0; i < plan->n && run->is_faulty; i++)
+		json_array_append_new(hits, hit_json(run, &plan->faults[i], &run->hits[i]));
 	return json_pack(
 		"{s:s, s:b, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:f, s:o, "
 		"s:o, s:o, s:o}",

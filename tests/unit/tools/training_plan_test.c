@@ -47,5 +47,44 @@ TEST(training_strike__breaks_one_at_a_time_and_flaps)
 			0);
 	CHECK_EQ(run.n_hits, plan.n);
 	CHECK_STR(run.error, "");
+	/* They were all asked for; the job was over before most of them had lasted. */
+	(void)weft_lab_undo(demo.lab, 0, run.error, sizeof(run.error));
+	run.end_ns = UINT64_MAX / 2;
+	training_judge(&plan, demo.lab, &run);
+	CHECK(!training_as_planned(&plan, &run));
+	for (unsigned i = 0; i < plan.n; i++) {
+		CHECK_EQ(run.hits[i].judged.verdict, DEMO_NOT_MADE);
+		CHECK(run.hits[i].judged.from_ns);
+		CHECK(!strncmp(run.hits[i].judged.why, "only ", 5));
+	}
+	demo_lab_down(&demo);
+}
+
+TEST(training_judge__wants_every_fault_of_the_plan)
+{
+	struct term term;
+	struct demo demo;
+
+	demo_up(&demo, &term);
+	memset(&run, 0, sizeof(run));
+	training_plan_fill(&plan, 100);
+	training_judge(&plan, demo.lab, &run);
+	CHECK(training_as_planned(&plan, &run)); /* nothing is to be broken in this one */
+	run.is_faulty = true;
+	run.end_ns = UINT64_MAX / 2;
+	training_judge(&plan, demo.lab, &run);
+	CHECK(!training_as_planned(&plan, &run));
+	CHECK_STR(run.hits[2].judged.why, "all was over by then");
+	for (unsigned i = 0; i < plan.n; i++)
+		for (unsigned t = 0; t < plan.faults[i].times; t++)
+			run.hits[i].strikes[t].record = (struct weft_lab_record){
+				.on_ns = 1000 + 2 * t * plan.faults[i].hold_ns,
+				.lift_ns = 1000 + (2 * t + 1) * plan.faults[i].hold_ns,
+				.off_ns = 1000 + (2 * t + 1) * plan.faults[i].hold_ns
+			};
+	for (unsigned i = 0; i < plan.n; i++)
+		run.hits[i].judged = (struct demo_judged){ 0 };
+	training_judge(&plan, demo.lab, &run);
+	CHECK(training_as_planned(&plan, &run));
 	demo_lab_down(&demo);
 }

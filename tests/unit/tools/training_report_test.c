@@ -23,8 +23,9 @@ static void setup(void)
 		snprintf(runs[k].sha256, sizeof(runs[k].sha256), "%064d", 5);
 	}
 	runs[1].n_hits = 1;
-	runs[1].hits[0] =
-		(struct training_hit){ .from_ns = 20001000, .to_ns = 40001000, .step = 20 };
+	runs[1].hits[0] = (struct training_hit){ .step = 20,
+		.judged = { .verdict = DEMO_MADE, .from_ns = 20001000, .to_ns = 40001000 } };
+	snprintf(runs[1].hits[3].judged.why, DEMO_WHY_BYTES, "all was over by then");
 }
 
 TEST(training_json__tells_each_step_and_each_fault)
@@ -42,6 +43,14 @@ TEST(training_json__tells_each_step_and_each_fault)
 	CHECK_NEAR(json_real_value(json_object_get(run, "longest_ms")), 50.9, 1e-6);
 	CHECK_STR(json_string_value(json_object_get(hit, "name")), "plane flaps");
 	CHECK_NEAR(json_real_value(json_object_get(hit, "from_s")), 0.02, 1e-9);
+	CHECK_STR(json_string_value(json_object_get(hit, "verdict")), "made");
+	CHECK_EQ(json_array_size(json_object_get(run, "hits")), plan.n);
+	hit = json_array_get(json_object_get(run, "hits"), 3);
+	CHECK_STR(json_string_value(json_object_get(hit, "verdict")), "not made");
+	CHECK_STR(json_string_value(json_object_get(hit, "why")), "all was over by then");
+	CHECK(!json_object_get(hit, "from_s"));
+	run = json_array_get(json_object_get(json, "runs"), 0);
+	CHECK_EQ(json_array_size(json_object_get(run, "hits")), 0);
 	json_decref(json);
 }
 
@@ -77,7 +86,7 @@ TEST(training_tables__prints_both)
 	setup();
 	term_open(&term, out);
 	fflush(stdout);
-	training_tables(&term, runs, 2); /* headings and digests go to stdout */
+	training_tables(&term, &plan, runs, 2); /* headings and digests go to stdout */
 	rewind(out);
 	text[fread(text, 1, sizeof(text) - 1, out)] = 0;
 	fclose(out);
