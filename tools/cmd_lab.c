@@ -223,6 +223,23 @@ static int list(int argc, char **argv)
 	return EXIT_OK;
 }
 
+/* So that `weft lab run h0 -- weft ...` finds this very program, wherever it was called from. */
+static void find_self(void)
+{
+	const char *path = getenv("PATH");
+	char self[4096], all[8192];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+
+	if (!slash || slash == self)
+		return;
+	*slash = 0;
+	/* Last: whoever has a program of that name in PATH means it. */
+	int length = snprintf(all, sizeof(all), "%s%s%s", path ? path : "", path ? ":" : "", self);
+	if (length > 0 && (size_t)length < sizeof(all))
+		(void)setenv("PATH", all, 1);
+}
+
 static int run(int argc, char **argv)
 {
 	struct arguments a;
@@ -253,6 +270,7 @@ static int run(int argc, char **argv)
 	weft_lab_close(lab);
 	if (!is_inside)
 		return tell(error);
+	find_self();
 	execvp(command[0], command);
 	fprintf(stderr, "weft lab run: %s: %s\n", command[0], strerror(errno));
 	return 127;

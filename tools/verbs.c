@@ -47,7 +47,7 @@ int verb_run(
 		print_verbs(stdout, program, purpose, verbs);
 		return argc > 1 ? EXIT_OK : EXIT_USAGE;
 	}
-	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+	if (!strcmp(word, "version") || !strcmp(word, "--version") || !strcmp(word, "-V")) {
 		puts(argp_program_version);
 		return EXIT_OK;
 	}

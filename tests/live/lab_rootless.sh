@@ -31,6 +31,9 @@ as ./weft lab up lab8.yaml >/dev/null || fault "up"
 [ "$(as ./weft lab run h2 -- hostname)" = h2 ] || fault "the name of h2"
 as ./weft lab run h2 -- getent hosts h3 | grep -q '^10.0.0.4 *h3$' || fault "the address of h3"
 [ "$(as ./weft lab run h2 -- ./weft lab list)" = lab8 ] || fault "list from inside"
+# Whoever is inside finds the program that let him in, wherever that was called from.
+[ "$(as env PATH=/usr/bin:/bin ./weft lab run h2 -- weft version)" = "$(as ./weft --version)" ] ||
+	fault "weft inside"
 for what in "loss h0.p0 --percent 20" "freeze p0.t1-0" "reboot p1.t1-0 --for 50ms" "nic-down h3"; do
 	as ./weft lab fault $what >/dev/null || fault "fault $what"
 done

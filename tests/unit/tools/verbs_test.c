@@ -87,11 +87,14 @@ TEST(verb_run__lists_the_verbs)
 TEST(verb_run__says_which_version_it_is)
 {
 	char *argv[] = { (char *)"prog", (char *)"--version", NULL };
+	char *word[] = { (char *)"prog", (char *)"version", NULL };
 	char text[64];
 	unsigned part[3];
 
 	CHECK_EQ(run(2, argv, text, sizeof(text)), EXIT_OK);
 	CHECK_EQ(sscanf(text, "weft %u.%u.%u", part, part + 1, part + 2), 3);
+	CHECK_EQ(run(2, word, text, sizeof(text)), EXIT_OK);
+	CHECK(!strncmp(text, "weft ", 5));
 }
 
 TEST(verb_command__cuts_the_line)
