@@ -8,7 +8,9 @@ PREFIX ?= /usr/local
 
 # $(call build,PRESET[,--target X]): a compiler's words are shown only where it has something to say.
 build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1; }; \
-	cmake --build build/$(1) -j$(JOBS) $(2) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }
+	.ci/progress "building $(1)" build/$(1).log & progress=$$!; trap "kill $$progress 2>/dev/null" EXIT; \
+	cmake --build build/$(1) -j$(JOBS) $(2) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }; \
+	{ kill $$progress; wait $$progress; } 2>/dev/null || :
 
 .PHONY: all install packages test demo bench format clean
 
