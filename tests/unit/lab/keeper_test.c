@@ -81,18 +81,18 @@ TEST(keeper_run__comes_before_the_switches_where_it_may)
 	if (!child)
 		_exit(sched_setscheduler(0, SCHED_RR, &least) ? 1 : 0);
 	REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
-	if (status)
-		SKIP("real time is not allowed here");
+	bool is_allowed = !status;
 	struct weft_lab *lab = bring_up();
 
 	/* The first answer comes from the loop that it is all about. */
 	CHECK(!sched_getparam(weft_lab_keeper_pid(lab), &keeper));
-	for (int i = 0; i < 500 && !switches.sched_priority; i++) {
+	for (int i = 0; i < 500 && is_allowed && !switches.sched_priority; i++) {
 		poll(NULL, 0, 10);
 		CHECK(!sched_getparam(weft_lab_switch_pid(lab), &switches));
 	}
-	CHECK(switches.sched_priority > 0);
-	CHECK(keeper.sched_priority > switches.sched_priority);
+	/* Where it is not allowed, both do without. */
+	CHECK_EQ(switches.sched_priority > 0, is_allowed);
+	CHECK_EQ(keeper.sched_priority > switches.sched_priority, is_allowed);
 	CHECK(!weft_lab_down(lab, error, sizeof(error)));
 	weft_lab_close(lab);
 	clear_folder();
