@@ -59,9 +59,11 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 	return false;
 }
 
-static void note_first(struct weft_play_script *script, uint32_t from, uint32_t line)
+/* A process of chance is there from when it begins, whatever its dice bring. */
+static void note_first(struct weft_play_script *script, uint32_t from, const struct wish *fault)
 {
-	struct weft_play_first first = { .at_ps = WEFT_NEVER, .line = line };
+	struct weft_play_first first = { .at_ps = wish_is_chance(fault) ? fault->at_ps : WEFT_NEVER,
+		.line = fault->line };
 
 	for (uint32_t i = from; i < script->faults.n; i++)
 		first.at_ps = WEFT_MIN(first.at_ps, script->faults.list[i].at_ps);
@@ -95,7 +97,7 @@ bool weft_play_script_open(struct weft_play_script *script, const struct weft_pl
 
 		if (wish_expand(&script->faults, play->topo, &play->faults[i], play->head.stop_ps,
 			    seed)) {
-			note_first(script, first, play->faults[i].line);
+			note_first(script, first, &play->faults[i]);
 			continue;
 		}
 		(void)snprintf(error, error_bytes,
