@@ -188,8 +188,9 @@ TEST(port_claim__keeps_ipv4_from_a_wildcard_of_ipv6)
 TEST(port_claim__tells_the_peer_the_own_port)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_event_channel *callers = rdma_create_event_channel();
 	struct rdma_cm_id *listener = new_id(channel, RDMA_PS_TCP);
-	struct rdma_cm_id *caller = new_id(rdma_create_event_channel(), RDMA_PS_TCP);
+	struct rdma_cm_id *caller = new_id(callers, RDMA_PS_TCP);
 
 	REQUIRE(!bind_to(listener, INADDR_ANY, 0) && !rdma_listen(listener, 1));
 	REQUIRE(!bind_to(caller, INADDR_ANY, 0));
@@ -208,4 +209,6 @@ TEST(port_claim__tells_the_peer_the_own_port)
 	CHECK(!rdma_destroy_id(passive));
 	CHECK(!rdma_destroy_id(listener));
 	CHECK(!rdma_destroy_id(caller));
+	rdma_destroy_event_channel(callers);
+	rdma_destroy_event_channel(channel);
 }
