@@ -37,8 +37,8 @@ struct weft_meeting; /* a client's offer that waits for an answer */
 
 struct weft_live_config {
 	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
-	 * Without a fabric file, planes lists own addresses, or the interfaces that have them, one per
-	 * plane: "10.0.0.1,eth1". */
+	 * Without a fabric file, planes lists own addresses, or the interfaces that have them, one
+	 * per plane: "10.0.0.1,eth1". */
 	const char *fabric, *host, *planes;
 	/* Where a switch lives (weft switch); NULL: $WEFT_SWITCH.  Set-up lines go there, too. */
 	const char *switch_dir;

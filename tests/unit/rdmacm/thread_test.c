@@ -53,7 +53,7 @@ static int connect_in_child(const struct rdma_cm_id *parents)
 	return id_of((struct rdma_cm_id *)(uintptr_t)parents)->fd < 0 && !check_failures ? 0 : 3;
 }
 
-/* The threads beside the fork; AddressSanitizer's allocator keeps in a child what they had locked. */
+/* Beside the fork; AddressSanitizer's allocator keeps in a child what such threads had locked. */
 #ifdef __SANITIZE_ADDRESS__
 enum { N_KNOCKING = 0 };
 #else
