@@ -34,6 +34,7 @@ TEST(rdma_accept__brings_both_queue_pairs_together)
 	CHECK_EQ(two->attr.dest_qp_num, one->ibv.qp_num);
 	CHECK_EQ(one->attr.sq_psn, two->attr.rq_psn);
 	CHECK_EQ(two->attr.sq_psn, one->attr.rq_psn);
+	CHECK_EQ(one->attr.path_mtu, FAKE_MTU);
 	CHECK_EQ(one->attr.ah_attr.grh.dgid.raw[15], 1);
 	CHECK_EQ(one->attr.retry_cnt, 6);
 	CHECK_EQ(two->attr.retry_cnt, 6); /* whatever param says */
