@@ -20,9 +20,10 @@
 
 void sim_progress_begin(struct sim_progress *p, const char *what, uint64_t stop_ps, FILE *screen)
 {
-	*p = (struct sim_progress){
-		.what = what, .stop_ps = stop_ps, .start_ns = weft_clock_now(NULL)
-	};
+	*p = (struct sim_progress){ .what = what,
+		.stop_ps = stop_ps,
+		.now_ns = weft_clock_now,
+		.start_ns = weft_clock_now(NULL) };
 	if (screen)
 		term_open(&p->term, screen);
 }
@@ -39,7 +40,7 @@ static double share_of(const struct sim_progress *p, const struct weft_sim_total
 bool sim_progress_watch(void *progress, const struct weft_sim_totals *so_far)
 {
 	struct sim_progress *p = progress;
-	uint64_t now = weft_clock_now(NULL), took = now - p->start_ns;
+	uint64_t now = p->now_ns(NULL), took = now - p->start_ns;
 	double share = share_of(p, so_far);
 	char bar[TERM_PICTURE_BYTES(20)], left[HUMAN_MAX], memory[HUMAN_MAX];
 	struct rusage usage;

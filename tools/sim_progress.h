@@ -8,7 +8,8 @@
 /* One line on a terminal, five times a second: simulated time, hops, memory, time left. */
 struct sim_progress {
 	struct term term;
-	const char *what; /* that goes on; "": nobody has to be told */
+	const char *what;              /* that goes on; "": nobody has to be told */
+	uint64_t (*now_ns)(void *arg); /* monotonic; tests have their own */
 	uint64_t start_ns, drawn_ns;
 	uint64_t stop_ps; /* it ends then at the latest */
 	bool shown;
