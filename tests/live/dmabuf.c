@@ -147,7 +147,7 @@ static void connect_qp(struct side *s, const struct end *peer)
 	MUST(!ibv_modify_qp(s->qp, &attr,
 		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
+		.path_mtu = IBV_MTU_1024, /* which every port has */
 		.dest_qp_num = peer->qpn,
 		.max_dest_rd_atomic = 1,
 		.min_rnr_timer = 12,

@@ -54,9 +54,9 @@ void rig_close(struct rig *rig)
 
 static void become_init(struct link *link)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = link->ask.qp_access };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = link->ask.qp_access
+	};
 
 	must(!ibv_modify_qp(link->qp, &attr,
 		     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
@@ -87,7 +87,7 @@ void link_make(struct link *link, const struct rig *rig, const struct ask *ask)
 void link_connect(struct link *link, const struct end *peer)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
+		.path_mtu = IBV_MTU_1024, /* which every port has */
 		.dest_qp_num = peer->qpn,
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = 4,

@@ -37,8 +37,8 @@ enum kind { WRITE, WRITE_IMM, SEND, SEND_IMM, READ, ADD };
 
 struct work {
 	enum kind kind;
-	uint32_t len, at;   /* at: in the slice of the pair, here and there */
-	uint32_t cut[2];    /* where the local memory is divided */
+	uint32_t len, at; /* at: in the slice of the pair, here and there */
+	uint32_t cut[2];  /* where the local memory is divided */
 	uint8_t pattern;
 	bool is_inline, is_signaled;
 };
@@ -189,7 +189,7 @@ static void open_pair(uint32_t i)
 static void connect_pair(uint32_t i)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_4096,
+		.path_mtu = IBV_MTU_1024, /* which every port has */
 		.dest_qp_num = peer.qpn[i],
 		.rq_psn = i,
 		.max_dest_rd_atomic = 4,
@@ -229,7 +229,8 @@ static void meet(const char *host)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 		.ai_family = AF_INET,
-		.ai_flags = host ? 0 : AI_PASSIVE }, *at;
+		.ai_flags = host ? 0 : AI_PASSIVE },
+			*at;
 	int on = 1;
 
 	if (getaddrinfo(host, PORT, &hints, &at))
@@ -266,7 +267,8 @@ static void post(uint32_t pair, uint32_t index, const struct work *w)
 		.opcode = codes[w->kind],
 		.send_flags = (w->is_signaled ? IBV_SEND_SIGNALED : 0u) |
 			      (w->is_inline ? IBV_SEND_INLINE : 0u),
-		.imm_data = htonl(index) }, *bad;
+		.imm_data = htonl(index) },
+			   *bad;
 
 	for (uint32_t i = 0; i < 3; i++)
 		sges[i] = (struct ibv_sge){ (uintptr_t)at + cuts[i], cuts[i + 1] - cuts[i],
