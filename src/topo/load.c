@@ -375,7 +375,7 @@ static bool fill_shape(struct weft_yaml *doc, struct weft_topo *topo, const stru
 					       : 1,
 			"base_rtt",
 			"delays, speeds and MTU come to a round trip of %" PRIu64
-			" ns, allowed: %d to %d; or say base_rtt",
+			" ns, allowed: %u to %u; or say base_rtt",
 			rtt_ns, WEFT_BASE_RTT_NS_MIN, WEFT_BASE_RTT_NS_MAX);
 	s->base_rtt_ns = (uint32_t)rtt_ns;
 	return read_hosts(doc, topo, raw) && read_blocks(doc, topo, raw) &&
