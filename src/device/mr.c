@@ -2,12 +2,12 @@
 /*
  * mr - protection domains and registered memory.
  *
- * Registration is when bad memory must be found out: later the device would take the whole
- * process down.  So the range is held against what the kernel says is mapped, with the rights
- * that it will need, and its first and last byte are read, since a mapping may promise what a CPU
- * cannot do (device memory).  A program may take it away
- * all the same, where a card has it pinned: who reaches for it fails (decisions/128).  Once
- * deregistered, it is not touched again, whatever is still under way (reclaim.c).
+ * Registration is when bad memory is to be found out: later it costs a queue pair.  So the range
+ * is held against what the kernel says is mapped, with the rights that it will need, and its first
+ * and last byte are read, since a mapping may promise what a CPU cannot do (device memory).  A
+ * program may take it away all the same, where a card has it pinned: who reaches for it fails
+ * (decisions/128).  Once deregistered, it is not touched again, whatever is still under way
+ * (reclaim.c).
  *
  * A key is the engine's: 32 bits from the operating system, of which a part is a slot that is free.
  */

@@ -174,6 +174,8 @@ __attribute__((noinline)) bool weft_nofault_copy(void *to, const void *from, siz
 	return true;
 }
 
+/* The same around a call.  GCC does not inline what has __builtin_setjmp(): one function for both
+ * would cost each copy a call through a pointer: 2 ns of 6 for 64 bytes (EPYC). */
 __attribute__((noinline)) bool weft_nofault_call(
 	void (*access)(void *), void *arg, const void *at, size_t bytes)
 {
