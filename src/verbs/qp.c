@@ -14,7 +14,6 @@
  */
 #include "local.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,7 +135,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *ibv, struct ibv_qp_init_attr_ex 
 		.user = qp };
 
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		error = !build_open(qp)                              ? ENOMEM
+		error = !build_open(qp)                          ? ENOMEM
 			: build_serves(qp, attr->send_ops_flags) ? 0
 								 : EOPNOTSUPP;
 	if (!error)
@@ -248,60 +247,34 @@ static int needed(enum ibv_qp_type type, uint8_t from, enum ibv_qp_state to)
 	return 0;
 }
 
+static bool is_in(int asked, uint32_t value, uint32_t low, uint32_t high)
+{
+	return !asked || (value >= low && value <= high);
+}
+
 /*
  * What an attribute may be, where its type has room for more than cards take (as the kernel's
  * rxe and ib_core check).  PSNs are not here: drivers take the low 24 bits.
  */
-#define SIZE(field) sizeof(((struct ibv_qp_attr *)0)->field)
-#define RANGE(bit, field, low, high)                                                               \
-	{                                                                                          \
-		bit, offsetof(struct ibv_qp_attr, field), SIZE(field), low, high                   \
-	}
-static const struct {
-	int bit;
-	size_t at, bytes;
-	uint32_t low, high;
-} ranges[] = {
-	RANGE(IBV_QP_PORT, port_num, PORT, PORT), RANGE(IBV_QP_PKEY_INDEX, pkey_index, 0, 0),
-	RANGE(IBV_QP_PATH_MTU, path_mtu, IBV_MTU_256, IBV_MTU_4096),
-	RANGE(IBV_QP_DEST_QPN, dest_qp_num, 0, PSN_MASK), RANGE(IBV_QP_TIMEOUT, timeout, 0, 31),
-	RANGE(IBV_QP_RETRY_CNT, retry_cnt, 0, 7), RANGE(IBV_QP_RNR_RETRY, rnr_retry, 0, 7),
-	RANGE(IBV_QP_MIN_RNR_TIMER, min_rnr_timer, 0, 31),
-	RANGE(IBV_QP_ALT_PATH, alt_timeout, 0, 31),
-	/* An address without a GID would be a LID, and there are none on Ethernet. */
-	RANGE(IBV_QP_AV, ah_attr.is_global, 1, UINT8_MAX),
-	RANGE(IBV_QP_AV, ah_attr.grh.sgid_index, 0, GIDS - 1),
-	RANGE(IBV_QP_AV, ah_attr.port_num, 0, PORT), /* 0: not said, by programs for one port */
-};
-#undef RANGE
-#undef SIZE
-
-static bool is_in_range(const struct ibv_qp_attr *attr, size_t i)
-{
-	const char *at = (const char *)attr + ranges[i].at;
-	uint8_t byte = 0;
-	uint16_t half = 0;
-	uint32_t value;
-
-	if (ranges[i].bytes == sizeof(byte))
-		value = *(const uint8_t *)memcpy(&byte, at, sizeof(byte));
-	else if (ranges[i].bytes == sizeof(half))
-		value = *(const uint16_t *)memcpy(&half, at, sizeof(half));
-	else
-		memcpy(&value, at, sizeof(value));
-	return value >= ranges[i].low && value <= ranges[i].high;
-}
-
 static bool are_in_range(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	const struct context *context = context_of(qp->ibv.qp_base.context);
+	const struct ibv_ah_attr *to = &attr->ah_attr;
 
-	for (size_t i = 0; i < WEFT_COUNT(ranges); i++)
-		if (mask & ranges[i].bit && !is_in_range(attr, i))
-			return false;
-	if (mask & IBV_QP_PATH_MTU && attr->path_mtu > attr_mtu(context))
-		return false;
-	return !(mask & IBV_QP_ACCESS_FLAGS) || !(attr->qp_access_flags & ~ACCESS_KNOWN);
+	return is_in(mask & IBV_QP_PORT, attr->port_num, PORT, PORT) &&
+	       is_in(mask & IBV_QP_PKEY_INDEX, attr->pkey_index, 0, 0) &&
+	       is_in(mask & IBV_QP_PATH_MTU, attr->path_mtu, IBV_MTU_256, attr_mtu(context)) &&
+	       is_in(mask & IBV_QP_DEST_QPN, attr->dest_qp_num, 0, PSN_MASK) &&
+	       is_in(mask & IBV_QP_TIMEOUT, attr->timeout, 0, 31) &&
+	       is_in(mask & IBV_QP_RETRY_CNT, attr->retry_cnt, 0, 7) &&
+	       is_in(mask & IBV_QP_RNR_RETRY, attr->rnr_retry, 0, 7) &&
+	       is_in(mask & IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 0, 31) &&
+	       is_in(mask & IBV_QP_ALT_PATH, attr->alt_timeout, 0, 31) &&
+	       /* An address without a GID would be a LID, and there are none on Ethernet. */
+	       is_in(mask & IBV_QP_AV, to->is_global, 1, UINT8_MAX) &&
+	       is_in(mask & IBV_QP_AV, to->grh.sgid_index, 0, GIDS - 1) &&
+	       is_in(mask & IBV_QP_AV, to->port_num, 0, PORT) && /* 0: not said */
+	       !(mask & IBV_QP_ACCESS_FLAGS && attr->qp_access_flags & ~ACCESS_KNOWN);
 }
 
 static int check_modify(const struct qp *qp, const struct ibv_qp_attr *attr, int mask)
