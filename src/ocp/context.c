@@ -75,9 +75,8 @@ static void complain(const char *path, int error)
 			  : error == ENOMEM ? "too many processes use it, or no memory"
 					    : strerror(error);
 
-	(void)fprintf(stderr,
-		"weft: %s: %s: %zu KiB for profiles are kept there; $WEFT_MRC_PROFILES can name "
-		"a file elsewhere\n",
+	weft_dev_say("%s: %s: %zu KiB for profiles are kept there; $WEFT_MRC_PROFILES can name "
+		     "a file elsewhere",
 		path, why, sizeof(struct plant) >> 10);
 }
 
