@@ -83,10 +83,10 @@ struct process {              /* of a host; has attached, and holds one UDP port
 struct nic {
 	struct process **of_host;               /* first of each host */
 	struct process *process[PROCESSES_MAX]; /* by number; NULL: free */
-	struct process *list[PROCESSES_MAX];    /* the n that are there; quiet ones behind n_loud */
-	uint32_t n, n_loud, turn, max, n_active; /* max: programs, at a time */
-	uint64_t recalled_ps;                    /* when unused slots were last asked for */
-	uint64_t frame_ps;                       /* a full frame on a host's line */
+	struct process *list[PROCESSES_MAX];    /* the n that are there: n_polled, then who rings */
+	uint32_t n, n_polled, turn, max, n_active; /* max: programs, at a time */
+	uint64_t recalled_ps;                      /* when unused slots were last asked for */
+	uint64_t frame_ps;                         /* a full frame on a host's line */
 	uint64_t bad; /* descriptors without a length, and all of those who are gone */
 	struct weft_shm_door *door;
 };

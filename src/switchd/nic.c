@@ -28,7 +28,7 @@
 #define KNOCKS_MAX 8u    /* of a turn */
 #define WOKEN_BELOW 32u  /* slots: with so few he may be waiting for more */
 #define MANY 64u         /* programs: with fewer, to look at all is quicker than to be told */
-#define QUIET_PS UINT64_C(5000000000)
+#define POLLED_PS UINT64_C(5000000000)
 #define FIRST_PORT 32768u
 #define LAST_PORT 60999u
 
@@ -97,7 +97,7 @@ static const char *judge(struct weft_switchd *sw, struct weft_shm_hello *hello, 
 	return hello->udp_port ? NULL : "no UDP port is left";
 }
 
-/* ---- loud and quiet ---- */
+/* ---- who is polled, and who rings ---- */
 
 static void swap_places(struct nic *nic, uint32_t a, uint32_t b)
 {
@@ -109,13 +109,13 @@ static void swap_places(struct nic *nic, uint32_t a, uint32_t b)
 	nic->list[b]->place = b;
 }
 
-static void turn_loud(struct nic *nic, struct process *p, uint64_t now_ps)
+static void start_polling(struct nic *nic, struct process *p, uint64_t now_ps)
 {
 	p->seen_ps = WEFT_MAX(p->seen_ps, now_ps);
-	if (WEFT_LIKELY(p->place < nic->n_loud))
+	if (WEFT_LIKELY(p->place < nic->n_polled))
 		return;
 	weft_shm_will_sleep(p->link, false);
-	swap_places(nic, p->place, nic->n_loud++);
+	swap_places(nic, p->place, nic->n_polled++);
 }
 
 static bool has_sent(const struct process *p)
@@ -128,18 +128,18 @@ static bool has_sent(const struct process *p)
 }
 
 /* Who holds something gives it back without ringing, and is looked at until he has. */
-static void turn_quiet(struct nic *nic, uint64_t now_ps)
+static void stop_polling(struct nic *nic, uint64_t now_ps)
 {
-	for (uint32_t i = nic->n_loud; i-- > 0;) {
+	for (uint32_t i = nic->n_polled; i-- > 0;) {
 		struct process *p = nic->list[i];
 
-		if (p->held || p->seen_ps + QUIET_PS > now_ps)
+		if (p->held || p->seen_ps + POLLED_PS > now_ps)
 			continue;
 		weft_shm_sleep_deep(p->link);
 		if (has_sent(p))
 			weft_shm_will_sleep(p->link, false);
 		else
-			swap_places(nic, i, --nic->n_loud);
+			swap_places(nic, i, --nic->n_polled);
 	}
 }
 
@@ -165,8 +165,8 @@ static void forget(struct weft_switchd *sw, struct process *p)
 		at = &(*at)->next;
 	*at = p->next;
 	sw->nic.process[p->index] = NULL;
-	if (p->place < sw->nic.n_loud)
-		swap_places(&sw->nic, p->place, --sw->nic.n_loud);
+	if (p->place < sw->nic.n_polled)
+		swap_places(&sw->nic, p->place, --sw->nic.n_polled);
 	swap_places(&sw->nic, p->place, --sw->nic.n);
 	sw->nic.bad += weft_shm_bad(p->link);
 	lend_stops(sw, p);
@@ -200,7 +200,7 @@ static struct process *enlist(struct weft_switchd *sw, const struct weft_shm_hel
 	sw->nic.process[index] = p;
 	p->place = sw->nic.n;
 	sw->nic.list[sw->nic.n++] = p;
-	turn_loud(&sw->nic, p, to_ps(sw, real_now_ns()));
+	start_polling(&sw->nic, p, to_ps(sw, real_now_ns()));
 	p->next = sw->nic.of_host[host];
 	sw->nic.of_host[host] = p;
 	lend(sw, p);
@@ -245,7 +245,7 @@ void nic_wake(struct weft_switchd *sw, uint32_t index)
 	if (p && !weft_shm_bell_clear(p->link))
 		forget(sw, p);
 	else if (p)
-		turn_loud(&sw->nic, p, sw->ran_ps);
+		start_polling(&sw->nic, p, sw->ran_ps);
 }
 
 void nic_close(struct weft_switchd *sw)
@@ -314,7 +314,7 @@ static size_t take_some(
 	p->sent += n;
 	if (n) {
 		lend_sends(sw, p, now_ps);
-		turn_loud(&sw->nic, p, now_ps);
+		start_polling(&sw->nic, p, now_ps);
 	}
 	return n;
 }
@@ -377,22 +377,23 @@ size_t nic_take(struct weft_switchd *sw, uint64_t now_ps)
 	bool has_more = true;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < nic->n_loud; i++) {
+	for (uint32_t i = 0; i < nic->n_polled; i++) {
 		take_done(sw, nic->list[i]);
 		nic->list[i]->sent_before = nic->list[i]->sent;
 	}
 	nic->turn++;
 	for (unsigned round = 0; round < ROUNDS_MAX && has_more; round++) {
 		has_more = false;
-		for (uint32_t i = 0; i < nic->n_loud; i++)
-			has_more |=
-				take_from(sw, nic->list[(nic->turn + i) % nic->n_loud], now_ps, &n);
+		for (uint32_t i = 0; i < nic->n_polled; i++)
+			has_more |= take_from(
+				sw, nic->list[(nic->turn + i) % nic->n_polled], now_ps, &n);
 	}
 	lend_recall(sw, now_ps);
-	for (uint32_t i = 0; i < nic->n_loud; i++) /* in turns, where there is not enough for all */
-		resupply(sw, nic->list[(nic->turn + i) % nic->n_loud]);
+	/* In turns, where there is not enough for all. */
+	for (uint32_t i = 0; i < nic->n_polled; i++)
+		resupply(sw, nic->list[(nic->turn + i) % nic->n_polled]);
 	if (WEFT_UNLIKELY(nic->n > MANY))
-		turn_quiet(nic, now_ps);
+		stop_polling(nic, now_ps);
 	return n;
 }
 
@@ -438,7 +439,7 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 		slots_give(&sw->slots, slot);
 		return true;
 	}
-	turn_loud(&sw->nic, p, sw->ran_ps);
+	start_polling(&sw->nic, p, sw->ran_ps);
 	p->held++;
 	p->out[p->n_out++] = (struct weft_shm_desc){ .at_ns = to_ns(sw, out->at_ps),
 		.slot = slot,
@@ -452,7 +453,7 @@ bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
 
 void nic_flush(struct weft_switchd *sw)
 {
-	for (uint32_t i = 0; i < sw->nic.n_loud; i++) {
+	for (uint32_t i = 0; i < sw->nic.n_polled; i++) {
 		if (sw->nic.list[i]->n_out)
 			flush(sw, sw->nic.list[i]);
 	}
@@ -474,7 +475,7 @@ bool nic_will_sleep(struct weft_switchd *sw, bool will)
 {
 	bool is_quiet = true;
 
-	for (uint32_t i = 0; i < sw->nic.n_loud; i++) {
+	for (uint32_t i = 0; i < sw->nic.n_polled; i++) {
 		struct process *p = sw->nic.list[i];
 
 		weft_shm_will_sleep(p->link, will);

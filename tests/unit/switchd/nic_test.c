@@ -368,21 +368,21 @@ TEST(nic_take__hears_the_quiet_when_they_ring)
 		CHECK_EQ(program_attach(&crowd[i], sw, "alice", 0), 0);
 	usleep(6000);
 	turns(sw, 3);
-	CHECK_EQ(sw->nic.n_loud, 0);
+	CHECK_EQ(sw->nic.n_polled, 0);
 	(void)nic_will_sleep(sw, false); /* as ears do that are woken for others */
 	CHECK(program_send(&alice, sw->topo, ALICE, BOB, weft_ev(0, 0), 5000, 100));
 	turns(sw, 2);
-	CHECK_EQ(sw->nic.n_loud, 0); /* it has not rung */
+	CHECK_EQ(sw->nic.n_polled, 0); /* it has not rung */
 	weft_shm_bell(alice.link);
 	REQUIRE(program_receive(&bob, sw, d, 1) == 1);
-	CHECK_EQ(sw->nic.n_loud, 2); /* bob holds a packet */
+	CHECK_EQ(sw->nic.n_polled, 2); /* bob holds a packet */
 	usleep(6000);
 	turns(sw, 3);
-	CHECK_EQ(sw->nic.n_loud, 1);
+	CHECK_EQ(sw->nic.n_polled, 1);
 	program_done(&bob, d, 1);
 	usleep(6000);
 	turns(sw, 3);
-	CHECK_EQ(sw->nic.n_loud, 0);
+	CHECK_EQ(sw->nic.n_polled, 0);
 	CHECK_EQ(sw->nic.process[1]->held, 0);
 	/* Some leave, from anywhere in the list. */
 	CHECK(program_send(&crowd[3], sw->topo, ALICE, BOB, weft_ev(0, 0), 9, 100));
