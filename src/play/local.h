@@ -35,7 +35,6 @@ const char *wish_set(struct wish *fault, const char *key, const char *value);
 const char *wish_set_kind(struct wish *fault, const char *word, char hint[64]);
 /* Everything has been set: do the words fit together? */
 const char *wish_check(const struct weft_topo *topo, const struct wish *fault);
-bool wish_is_chance(const struct wish *fault); /* its moments are drawn */
 bool wish_expand(struct weft_play_faults *faults, const struct weft_topo *topo,
 	const struct wish *fault, uint64_t stop_ps, uint64_t seed);
 

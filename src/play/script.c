@@ -59,17 +59,6 @@ bool flows_make(const struct weft_play *play, uint64_t seed, struct weft_load *a
 	return false;
 }
 
-/* A process of chance is there from when it begins, whatever its dice bring. */
-static void note_first(struct weft_play_script *script, uint32_t from, const struct wish *fault)
-{
-	struct weft_play_first first = { .at_ps = wish_is_chance(fault) ? fault->at_ps : WEFT_NEVER,
-		.line = fault->line };
-
-	for (uint32_t i = from; i < script->faults.n; i++)
-		first.at_ps = WEFT_MIN(first.at_ps, script->faults.list[i].at_ps);
-	script->firsts[script->n_firsts++] = first;
-}
-
 bool weft_play_script_open(struct weft_play_script *script, const struct weft_play *play,
 	uint64_t seed, char *error, size_t error_bytes)
 {
@@ -93,11 +82,12 @@ bool weft_play_script_open(struct weft_play_script *script, const struct weft_pl
 		return false;
 	}
 	for (uint32_t i = 0; i < play->head.n_faults; i++) {
-		uint32_t first = script->faults.n;
-
 		if (wish_expand(&script->faults, play->topo, &play->faults[i], play->head.stop_ps,
 			    seed)) {
-			note_first(script, first, &play->faults[i]);
+			/* Of a random process: when it begins, whatever is drawn. */
+			script->firsts[script->n_firsts++] =
+				(struct weft_play_first){ .at_ps = play->faults[i].at_ps,
+					.line = play->faults[i].line };
 			continue;
 		}
 		(void)snprintf(error, error_bytes,

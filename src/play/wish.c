@@ -243,11 +243,6 @@ const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 	return NULL;
 }
 
-bool wish_is_chance(const struct wish *fault)
-{
-	return fault->kind->flags & IS_FLAP;
-}
-
 /* ---- writing out ---- */
 
 static bool add(struct weft_play_faults *faults, const struct wish *fault, uint64_t at_ps,

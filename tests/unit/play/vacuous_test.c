@@ -65,7 +65,7 @@ TEST(vacuous_before__knows_a_fault_that_never_came)
 					 "  - flap: {where: p1.t0-0:t1-0, up: 1ms, down: 1us, at: "
 					 "1ms}\nexpect: [completed == 16]\n",
 		"the fault of line 7 never came");
-	/* From 0 on it might have come; that it did not is what its dice say. */
+	/* From 0 on it might have come; that it did not is what was drawn. */
 	CHECK_EQ(
 		judged(STAGE_BASE STAGE_LOAD "faults:\n  - flap: {where: p1.t0-0:t1-0, up: 1000ms, "
 					     "down: 1us, at: 0us}\nexpect: [completed == 16]\n")
