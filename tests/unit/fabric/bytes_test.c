@@ -59,8 +59,12 @@ TEST(bytes_read__measures)
 	CHECK_EQ(bytes_read(one.sw, ip, 60, &frame), 0); /* padded by Ethernet */
 	CHECK_EQ(frame.bytes, 54);
 	CHECK_EQ(frame.flow, 0);
-	CHECK_EQ(bytes_read(one.sw, ip, 39, &frame), WEFT_FABRIC_DROP_NOT_IPV6);
-	CHECK_EQ(bytes_read(one.sw, ip, 0, &frame), WEFT_FABRIC_DROP_NOT_IPV6);
+	for (size_t n = 0; n <= 60; n++) {
+		frame = (struct weft_frame){ 0 };
+		CHECK_EQ(bytes_read(one.sw, ip, n, &frame),
+			n < 40 ? WEFT_FABRIC_DROP_NOT_IPV6 : WEFT_FABRIC_DROP_NONE);
+		CHECK_EQ(frame.bytes, n < 40 ? 0 : 54);
+	}
 	one_bytes(ip, 9000, usids, TCLASS_DATA, 17);
 	ip[2] = 0x12;
 	ip[3] = 0x34;

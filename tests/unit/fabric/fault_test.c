@@ -79,6 +79,20 @@ TEST(weft_switch_freeze__swallows_and_keeps)
 	one_close(&one);
 }
 
+TEST(weft_switch_freeze__wakes_its_ports_and_nothing_behind_them)
+{
+	struct port behind;
+
+	one_open(&one, NULL);
+	memcpy(&behind, one.sw->ports + PORTS, sizeof(behind)); /* tables, as it happens */
+	weft_switch_freeze(one.sw, true, 0);
+	weft_switch_freeze(one.sw, false, WEFT_NEVER - 1);
+	for (unsigned i = 0; i < PORTS; i++)
+		CHECK_EQ(one.sw->ports[i].start_ps, WEFT_NEVER - 1);
+	CHECK(!memcmp(&behind, one.sw->ports + PORTS, sizeof(behind)));
+	one_close(&one);
+}
+
 TEST(weft_switch_reboot__comes_back_empty_until_the_table_is_restored)
 {
 	struct weft_switch_fault fault = { WEFT_SWITCH_ANY, WEFT_SWITCH_ANY, 0, 0, 1000000 };

@@ -161,6 +161,32 @@ static int handler_before(void)
 	return faults || fault_once() != 1 || fault_once() != 1 || check_failures;
 }
 
+static volatile bool was_blocked;
+
+static void look_at_mask(int number)
+{
+	sigset_t mask;
+
+	(void)sigprocmask(SIG_SETMASK, NULL, &mask);
+	was_blocked = sigismember(&mask, number);
+	leap(number);
+}
+
+/* A handler is called with its own signal blocked, unless it wants otherwise. */
+static int handler_with_its_mask(void)
+{
+	struct sigaction action = { .sa_handler = look_at_mask };
+
+	WEFT_ASSERT(!sigaction(SIGSEGV, &action, NULL));
+	weft_nofault_watch();
+	if (fault_once() != 1 || !was_blocked)
+		return 1;
+	action.sa_flags = SA_NODEFER;
+	WEFT_ASSERT(!sigaction(SIGSEGV, &action, NULL));
+	weft_nofault_watch();
+	return fault_once() != 1 || was_blocked;
+}
+
 static int handler_after(void)
 {
 	weft_nofault_watch();
@@ -217,6 +243,7 @@ TEST(on_fault__leaves_the_programs_faults_to_the_program)
 	CHECK_EQ(in_child(handler_before), 0);
 	CHECK_EQ(in_child(handler_after), 0);
 	CHECK_EQ(in_child(handler_that_hands_on), 0);
+	CHECK_EQ(in_child(handler_with_its_mask), 0);
 }
 
 TEST(on_fault__lets_programs_die_as_they_would_have)

@@ -70,8 +70,8 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024
 	};
 
-	CHECK(!ibv_modify_qp(b.qp, &attr,
-		IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS));
+	CHECK(!ibv_modify_qp(
+		b.qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS));
 	CHECK_EQ(dev->mask, WEFT_DEV_SET_STATE | WEFT_DEV_SET_ACCESS);
 	CHECK_EQ(b.qp->state, IBV_QPS_INIT);
 	attr.qp_state = IBV_QPS_RTR;
@@ -228,7 +228,7 @@ TEST(ibv_modify_qp__knows_the_range_of_each_attribute)
 	static const int all = IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_AV |
 			       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			       IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
-			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_ALT_PATH;
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	struct ibv_qp_attr attr = good;
 
@@ -250,6 +250,7 @@ TEST(ibv_modify_qp__knows_the_range_of_each_attribute)
 	REFUSED(retry_cnt, 8);
 	REFUSED(rnr_retry, 8);
 	REFUSED(min_rnr_timer, 32);
+	REFUSED(alt_timeout, 32);
 	REFUSED(dest_qp_num, 1 << 24);
 	REFUSED(qp_access_flags, 0x10000);
 	REFUSED(ah_attr.is_global, 0);
