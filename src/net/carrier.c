@@ -25,7 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define READ_BYTES 16384u
 #define ASK_TRIES 10
@@ -53,7 +55,7 @@ static int take_link(const struct nlmsghdr *message, void *data)
 
 		if (carrier->ifindex[i] != (unsigned)link->ifi_index)
 			continue;
-		carrier->has_moved |= message->nlmsg_type == RTM_DELLINK;
+		carrier->has_moved = true; /* perhaps it is its MTU */
 		carrier->up = is_up ? carrier->up | 1u << i : carrier->up & ~(1u << i);
 	}
 	return MNL_CB_OK;
@@ -341,4 +343,20 @@ unsigned carrier_shares_net(const uint8_t addr[16])
 				found = ifindex;
 	freeifaddrs(list);
 	return found;
+}
+
+uint32_t carrier_mtu(unsigned ifindex)
+{
+	struct ifreq request = { 0 };
+	int fd = ifindex && if_indextoname(ifindex, request.ifr_name)
+			 ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+			 : -1;
+	uint32_t bytes = 0;
+
+	if (fd < 0)
+		return 0;
+	if (!ioctl(fd, SIOCGIFMTU, &request) && request.ifr_mtu > 0)
+		bytes = (uint32_t)request.ifr_mtu;
+	close(fd);
+	return bytes;
 }

@@ -11,7 +11,6 @@
  */
 #include "live.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +19,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define IP_UDP_BYTES 48      /* IPv6 and UDP in front of BTH */
-#define HEADERS_BYTES 44     /* BTH, METH, TSETH, RETH, ImmDt, ICRC */
 #define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
 #define SACK_BYTES_MIN 16384u
 #define SACK_BYTES_MAX 131072u /* one answer per 32 packets */
@@ -60,7 +57,7 @@ static uint32_t payload_for(uint32_t ip_bytes)
 {
 	uint32_t mtu = WEFT_MTU_MAX / 2;
 
-	while (mtu > 256 && mtu + IP_UDP_BYTES + HEADERS_BYTES > ip_bytes)
+	while (mtu > 256 && mtu + LINK_OVERHEAD_BYTES > ip_bytes)
 		mtu /= 2;
 	return mtu;
 }
@@ -165,6 +162,32 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	return rc;
 }
 
+/*
+ * Files tell what links are meant to carry, interfaces what they do.  A plane that carries less
+ * than the others is missing; where none carries a full packet, packets are smaller.
+ */
+static int fit_links(struct weft_live *live, char *error, size_t bytes)
+{
+	uint32_t most = 0;
+
+	if (!live->kind->is_kernel)
+		return 0;
+	for (uint32_t i = 0; i < live->udp.planes; i++)
+		most = WEFT_MAX(most, carrier_mtu(carrier_find(live->udp.addr[i])));
+	if (!most || live->udp.mtu_bytes + LINK_OVERHEAD_BYTES <= most)
+		return 0;
+	if (live->config.mtu_bytes || payload_for(most) + LINK_OVERHEAD_BYTES > most) {
+		snprintf(error, bytes,
+			"MTU: packets of %u bytes need interfaces of %u, and the best of the "
+			"planes' has %u: raise it, or say --mtu %u",
+			live->udp.mtu_bytes, live->udp.mtu_bytes + LINK_OVERHEAD_BYTES, most,
+			payload_for(most));
+		return -1;
+	}
+	live->udp.mtu_bytes = payload_for(most);
+	return 0;
+}
+
 /* ACK timeout 1.024 us * 2^exp of at least four times round trip and queue. */
 static void choose_timeouts(struct weft_live *live)
 {
@@ -267,6 +290,8 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 			config->rtt_ns ? config->rtt_ns : live->rtt_ns + live->kind->host_rtt_ns;
 	else
 		rc = -1;
+	if (!rc)
+		rc = fit_links(live, error, error_bytes);
 	choose_timeouts(live);
 	live->trims = live->topo && live->shape->full == WEFT_FULL_TRIM && live_has_switch(config);
 	if (!rc)

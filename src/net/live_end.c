@@ -21,8 +21,11 @@ int live_check(const struct weft_live *live, const struct offer *peer, char *err
 		snprintf(error, bytes, "peer has %u planes, this host %u, or another format",
 			peer->planes, live->udp.planes);
 	else if (peer->mtu_bytes != live->udp.mtu_bytes)
-		snprintf(error, bytes, "peer sends %u bytes per packet, this host %u",
-			peer->mtu_bytes, live->udp.mtu_bytes);
+		snprintf(error, bytes,
+			"peer sends %u bytes per packet, this host %u: are the MTUs of all "
+			"interfaces the same?  Else say --mtu %u at both ends",
+			peer->mtu_bytes, live->udp.mtu_bytes,
+			WEFT_MIN(peer->mtu_bytes, live->udp.mtu_bytes));
 	else
 		return 0;
 	return -1;

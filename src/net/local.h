@@ -63,6 +63,9 @@ int carrier_fd(const struct carrier *carrier);
 /* Takes in what the kernel has told since; returns the mask of planes that are up. */
 uint32_t carrier_read(struct carrier *carrier);
 
+uint32_t carrier_mtu(unsigned ifindex); /* of its IP packets; 0: nobody knows */
+/* What a full packet of this payload needs of it. */
+#define LINK_OVERHEAD_BYTES (48u + 44u) /* IPv6, UDP; BTH, METH, TSETH, RETH, ImmDt, ICRC */
 /* True once for whatever happened to addresses, or to the interfaces of planes: look for them. */
 bool carrier_has_moved(struct carrier *carrier);
 /* The plane's interface is another by now; 0: none. */

@@ -7,6 +7,8 @@
  * others are not, and it joins when its address can be bound.  A source port must be the same on
  * all planes, for peers are told one number; one that joins takes that of the others.
  *
+ * An interface whose MTU is too small for full packets is as good as none.
+ *
  * Where several interfaces are in one network, routes name one of them for all of it.  Then each
  * socket says by which it sends (IP_UNICAST_IF), and not otherwise: an address on lo or on a dummy
  * interface is one that routes may carry by any other.
@@ -173,6 +175,14 @@ static int open_rows(struct udp *udp, uint32_t *plane)
 	return 0;
 }
 
+/* Its interface would refuse full packets, and small ones that come through would hide it. */
+static bool is_narrow(const struct udp *udp, uint32_t plane)
+{
+	uint32_t mtu = carrier_mtu(udp->ifindex[plane]);
+
+	return mtu && mtu < udp->config.mtu_bytes + LINK_OVERHEAD_BYTES;
+}
+
 /* Opens what is missing of a plane; false: it is not there, not all of it. */
 static bool open_plane(struct udp *udp, uint32_t plane)
 {
@@ -197,7 +207,8 @@ void udp_lanes_look(struct udp *udp)
 		udp->ifindex[plane] = carrier_find(addr);
 		if (udp->carrier)
 			carrier_follow(udp->carrier, plane, udp->ifindex[plane]);
-		if (!(udp->planes_open >> plane & 1) && open_plane(udp, plane))
+		udp->planes_open &= ~(1u << plane);
+		if (!is_narrow(udp, plane) && open_plane(udp, plane))
 			udp->planes_open |= 1u << plane;
 		for (uint32_t row = 0; row < udp->src_ports; row++) {
 			int fd = lane_at(udp, plane, row)->fd;
@@ -250,9 +261,9 @@ int udp_lanes_open(struct udp *udp, char *error, size_t error_bytes)
 		if (udp->planes_open >> plane & 1 && udp->ifindex[plane])
 			return 0;
 	return complain(udp, 0,
-		carrier_find(udp->config.addr[0])
-			? "cannot be used yet: it is tentative; is there a cable?"
-			: "no interface of this host has it",
+		is_narrow(udp, 0) ? "the MTU of its interface is too small for these packets"
+		: udp->ifindex[0] ? "cannot be used yet: it is tentative; is there a cable?"
+				  : "no interface of this host has it",
 		error, error_bytes);
 }
 

@@ -76,6 +76,32 @@ static void check_rates(const struct weft_live_config *config)
 	unsetenv("WEFT_RATE");
 }
 
+/* An interface is as good as its address; packets are what it carries. */
+TEST(weft_live_open__fits_packets_to_the_links)
+{
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+
+	netns_enter();
+	if (!shell("ip link add u0 mtu 700 type veth peer name x0"))
+		SKIP("no veth here");
+	shell("ip link set u0 up; ip link set x0 up; ip addr add 10.66.0.1/24 dev u0");
+	weft_live_defaults(&config);
+	config.planes = "u0";
+	if (weft_live_open(&live, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(live);
+	CHECK_EQ(weft_live_engine(live)->mtu_bytes, 512);
+	weft_live_close(live);
+	config.mtu_bytes = 2048;
+	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+	CHECK(strstr(error, "700") && strstr(error, "--mtu 512"));
+	config.planes = "u7";
+	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+	CHECK(strstr(error, "\"u7\"") != NULL);
+	shell("ip link del u0");
+}
+
 TEST(weft_live_open__takes_everything_from_the_fabric_file)
 {
 	struct weft_live_config config;

@@ -9,7 +9,7 @@ static uint8_t payload[64];
 static struct weft_udp_config plain(void)
 {
 	struct weft_udp_config config = {
-		.format = WEFT_UDP_PLAIN, .planes = 2, .mtu_bytes = 4096
+		.format = WEFT_UDP_PLAIN, .planes = 2, .mtu_bytes = 1024
 	};
 
 	memcpy(config.addr[0], (uint8_t[16]){ [15] = 1 }, 16);
@@ -27,11 +27,12 @@ static bool becomes(struct weft_port *port, uint32_t mask)
 }
 
 /* Plane 0 is the loopback interface, plane 1 that with fd00:77::1. */
-static struct weft_port *open_with_veth(void)
+static struct weft_port *open_with_veth(uint32_t mtu_bytes)
 {
 	struct weft_udp_config config = plain();
 	struct weft_port *port = NULL;
 
+	config.mtu_bytes = mtu_bytes;
 	memcpy(config.addr[1], (uint8_t[16]){ 0xfd, 0, 0, 0x77, [15] = 1 }, 16);
 	if (weft_udp_open(&port, &config, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
@@ -45,7 +46,7 @@ TEST(weft_udp_open__does_without_a_plane_whose_cable_is_missing)
 	if (!shell("ip link add v0 type veth peer name w0 && ip link set lo up"))
 		SKIP("no veth here");
 	shell("ip link set v0 up; ip addr add fd00:77::1/64 dev v0"); /* tentative */
-	struct weft_port *port = open_with_veth();
+	struct weft_port *port = open_with_veth(1024);
 
 	CHECK_EQ(port->ops->carrier(port), 1);
 	shell("ip link set w0 up");
@@ -59,11 +60,28 @@ TEST(weft_udp_open__does_without_a_plane_whose_cable_is_missing)
 	shell("ip link del v0");
 }
 
+TEST(weft_udp_open__does_without_a_plane_that_carries_no_full_packets)
+{
+	netns_enter();
+	if (!shell("ip link add v0 mtu 1500 type veth peer name w0 && ip link set lo up"))
+		SKIP("no veth here");
+	shell("ip link set v0 up; ip link set w0 up; ip addr add fd00:77::1/64 dev v0 nodad");
+	struct weft_port *port = open_with_veth(4096);
+
+	CHECK_EQ(port->ops->carrier(port), 1);
+	shell("ip link set v0 mtu 4252");
+	CHECK(becomes(port, 3));
+	shell("ip link set v0 mtu 4000");
+	CHECK(becomes(port, 1));
+	port->ops->close(port);
+	shell("ip link del v0");
+}
+
 TEST(weft_udp_open__finds_an_interface_that_is_made_later_or_anew)
 {
 	netns_enter();
 	shell("ip link set lo up");
-	struct weft_port *port = open_with_veth();
+	struct weft_port *port = open_with_veth(1024);
 
 	CHECK_EQ(port->ops->carrier(port), 1);
 	for (unsigned i = 0; i < 3; i++) {

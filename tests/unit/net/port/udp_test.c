@@ -154,6 +154,7 @@ TEST(carrier__a_link_that_goes_is_told_and_ends_a_wait)
 		   "&& ip link set q0 up && ip addr add 10.9.0.1/24 dev p0"))
 		SKIP("no veth here");
 	usleep(100000);
+	config.mtu_bytes = 1024; /* what veth carries as it is made */
 	memcpy(config.addr[1], (uint8_t[16]){ [10] = 0xff, 0xff, 10, 9, 0, 1 }, 16);
 	if (weft_udp_open(&port, &config, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
