@@ -8,7 +8,8 @@
  * used up yet: then the ICRC, which covers the address on arrival, tells how many hops are to go.
  * It may hold only the beginning of each frame: then the rest is taken as zeros, nothing is said
  * that depends on it, and the ICRC is not seen.  And most of what it holds may be somebody else's:
- * a frame is judged only when it is known to be MRC's, by a UDP header with MRC's port.
+ * a frame is judged only when it is known to be MRC's, by a UDP header with MRC's port and by an
+ * opcode that is none of RoCEv2's, which has the same port.
  */
 #include "dissect.h"
 
@@ -23,6 +24,7 @@ enum {
 	HEADERS_MAX = 10,       /* in front of UDP */
 	UDP_BYTES = 8,
 	BTH_BYTES = 12,
+	OPCODES_OF_MAKERS = 0xc0, /* below: services of IBTA's; MRC's are of the makers' groups */
 	NEXT_HOP_BY_HOP = 0,
 	NEXT_IPV4 = 4,
 	NEXT_UDP = 17,
@@ -227,6 +229,13 @@ static void find_place(const struct weft_topo *topo, struct dissection *d)
 	weft_topo_node_name(topo, host, d->from, sizeof(d->from));
 }
 
+/* RoCEv2 shares port 4791: the upper three bits of a BTH opcode name its transport service. */
+static bool is_roce(const struct dissection *d)
+{
+	return d->fault.drop == WEFT_DROP_NOT_MRC && d->outside.datagram_bytes >= BTH_BYTES &&
+	       d->outside.datagram[0] < OPCODES_OF_MAKERS;
+}
+
 static void dissect_ip(const struct dissect_config *config, const struct capture_frame *frame,
 	struct dissection *d)
 {
@@ -248,7 +257,9 @@ static void dissect_ip(const struct dissect_config *config, const struct capture
 	d->bth_at = (size_t)(d->outside.datagram - bytes);
 	read_datagram(frame, d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, d);
 	find_place(config->topo, d);
-	if (!is_ours(config, d->outside.flow.dst_port)) {
+	if (!frame->is_asked && is_roce(d)) {
+		d->what = DISSECT_OTHER;
+	} else if (!is_ours(config, d->outside.flow.dst_port)) {
 		d->what = DISSECT_OTHER;
 		d->fault.drop = WEFT_DROP_NOT_MRC;
 		d->fault.bit = (uint32_t)(8 * d->bth_at) - 48; /* UDP's destination port */

@@ -4,8 +4,9 @@
  *
  * Text comes from mails, terminals and other programs: blanks anywhere, "# comments", offsets in
  * front (xxd and tcpdump with a colon; Wireshark, hexdump and od without), ASCII columns behind,
- * lines of a vector file that are not bytes ("=", "!").  An empty line ends a packet, and so does
- * an offset that begins anew.
+ * bytes as languages write them (arrays and strings of C, colons between), lines of a vector file
+ * that are not bytes ("=", "!").  An empty line ends a packet, and so do the end of an array and an
+ * offset that begins anew.
  *
  * An offset without a colon looks like bytes, so it is believed when it says how many bytes there
  * are already and is longer than the groups behind it.  From then on every line of the packet
@@ -136,6 +137,15 @@ static void cut_column(char *at, const struct row *row)
 
 /* ---- bytes ---- */
 
+/* Between bytes, as languages write them: "0x60, 0x01", "\\x60\\x01", "60:01".  Its length. */
+static size_t separator(const char *at, const char *line)
+{
+	if ((at[0] == '0' || at[0] == '\\') && (at[1] == 'x' || at[1] == 'X') && at[2] &&
+		strchr(hex_digits, at[2]))
+		return 2;
+	return isspace((unsigned char)*at) || (at > line && (*at == ',' || *at == ':'));
+}
+
 /* Appends the line's bytes; NULL, or the character that is no hex digit. */
 static const char *read_hex(struct hex_text *t, const char *line)
 {
@@ -144,9 +154,12 @@ static const char *read_hex(struct hex_text *t, const char *line)
 
 	for (const char *at = line; *at; at++) {
 		const char *digit = strchr(hex_digits, *at);
+		size_t between = high < 0 ? separator(at, line) : isspace((unsigned char)*at) != 0;
 
-		if (isspace((unsigned char)*at))
+		if (between) {
+			at += between - 1;
 			continue;
+		}
 		last = at;
 		if (!digit)
 			return at;
@@ -269,6 +282,33 @@ static enum next take_other(
 	return NEXT_LINE;
 }
 
+static void cut_comments(char *line)
+{
+	char *comment, *end;
+
+	while ((comment = strstr(line, "/*")) && (end = strstr(comment + 2, "*/")))
+		memmove(comment, end + 2, strlen(end + 2) + 1);
+	line[strcspn(line, "#\r\n")] = 0;
+}
+
+/*
+ * Cuts what a C array or string has around its bytes: its name, braces, quotes, a backslash at the
+ * end.  False: the line is nothing but that; where an array ends, its packet does.
+ */
+static bool cut_source(char *line, bool *ends)
+{
+	size_t n = strlen(line), from = strspn(line, " \t");
+
+	while (n && strchr(" \t;\\", line[n - 1]))
+		line[--n] = 0;
+	*ends = n && line[n - 1] == '}';
+	if (*ends)
+		line[--n] = 0;
+	if (n > from + 1 && line[from] == '"' && line[n - 1] == '"')
+		line[from] = line[n - 1] = ' ';
+	return n > from && line[n - 1] != '{';
+}
+
 /* An offset without a colon may be bytes; see above. */
 static bool is_believed(const struct hex_text *t, const struct row *row)
 {
@@ -294,13 +334,17 @@ static enum next take_line(struct hex_text *t, char *error, size_t error_bytes)
 		return t->n ? NEXT_PACKET : NEXT_LINE;
 	if (line[0] == '=' || line[0] == '!')
 		return NEXT_LINE;
-	line[strcspn(line, "#\r\n")] = 0;
+	cut_comments(line);
 	if (find_row(line, &row) && is_believed(t, &row)) {
 		free(t->doubt);
 		t->doubt = NULL;
 		return take_row(t, &row, error, error_bytes);
 	}
 	size_t before = t->n;
+	bool ends;
+
+	if (!cut_source(line, &ends))
+		return ends && t->n ? NEXT_PACKET : NEXT_LINE;
 	const char *bad = read_hex(t, line);
 
 	if (bad)
@@ -312,7 +356,9 @@ static enum next take_line(struct hex_text *t, char *error, size_t error_bytes)
 	else if (t->in_rows)
 		(void)fail(t, NULL, "a line without an offset among lines that have one", error,
 			error_bytes);
-	return t->doubt || t->in_rows ? NEXT_ERROR : NEXT_LINE;
+	if (t->doubt || t->in_rows)
+		return NEXT_ERROR;
+	return ends ? NEXT_PACKET : NEXT_LINE;
 }
 
 /* 1: a line is there; 0: the end; -1: it is not text. */

@@ -119,6 +119,10 @@ TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
 		{ "MLD", "6000000000240040fe800000000000000000000000000001"
 			 "ff0200000000000000000000000000163a000502000001008f00000000000001" },
 		{ "no version", "05dc000000000000" },
+		{ "RoCEv2's send", "4500003000010000401100000a0000010a000002c00012b7001c0000"
+				   "0400ffff00000012800000aa6464646469637263" },
+		{ "RoCEv2's CNP", "4500002c00010000401100000a0000010a000002c00012b700180000"
+				  "8100ffff400000120000000000000000" },
 	};
 	struct dissect_config any = config;
 
@@ -153,6 +157,11 @@ TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
 	any.port = 53;
 	dissect_frame(&any, &frame, &d);
 	CHECK_EQ(d.what, DISSECT_OTHER);
+	make_frame(&encap, 0);
+	bytes[48] = 0xff; /* of the makers' groups, and no opcode that is known */
+	dissect_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, DISSECT_DROP);
+	CHECK_EQ(d.fault.drop, WEFT_DROP_NOT_MRC);
 }
 
 /* At every length: what was not seen is neither judged nor told. */

@@ -81,6 +81,15 @@ TEST(hex_text_next__knows_the_dumps_that_people_have)
 			  "\n        0010  " ROW1
 			  "\n                 ^^\n          16  SETH      m  1\n" },
 		{ "a mail", "\xef\xbb\xbf# one\n" ROW0 "   # comment\r\n\t101112131415 1617\r\n" },
+		{ "colons", "60:01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:\n10:11:12:13:14:15:"
+			    "16:17\n" },
+		{ "a C array", "/* Frame (24 bytes) */\nstatic const unsigned char pkt1[24] = {\n"
+			       "0x60, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, /* `..#.... */\n"
+			       "0X08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, 0x0f, /* ........ */\n"
+			       "0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17 };\n" },
+		{ "a C string", "\"\\x60\\x01\\x02\\x03\\x04\\x05\\x06\\x07\" \\\n"
+				"\"\\x08\\x09\\x0a\\x0b\\x0c\\x0d\\x0e\\x0f\"\n"
+				"  \"\\x10\\x11\\x12\\x13\\x14\\x15\\x16\\x17\";\n" },
 		{ "a vector", "= op write_only\n! plain usid\n" ROW0 "\n" ROW1 "\n" },
 	};
 
@@ -109,6 +118,7 @@ TEST(hex_text_next__begins_a_packet_where_offsets_begin_anew)
 		"                           |........|\n00000018\n00000000  " ROW0_WIDE
 		"  |`...............|\n00000010\n00000000  60 01    |`.|\n00000002\n",
 		"60 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f " ROW1 "\n\n" ROW0 "\n \n60 01",
+		"char a[] = {\n" ROW0 "\n" ROW1 "\n};\nchar b[] = {\n" ROW0 "};\n{\n60, 01\n}\n",
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(texts); i++) {
@@ -180,7 +190,10 @@ TEST(hex_text_next__says_what_cannot_be_right)
 		{ "0000  " ROW0 "\n10 11\n",
 			"t:2: a line without an offset among lines that have one" },
 		{ "0000  60 0x 01\n", "t:1: column 11: 'x' where two hex digits should be" },
-		{ "0x60, 0x01\n", "t:1: column 2: 'x' where two hex digits should be" },
+		{ "0x60, 0x1\n", "t:1: column 9: '1' where two hex digits should be" },
+		{ ":60:01\n", "t:1: column 1: ':' where two hex digits should be" },
+		{ "60:1:02\n", "t:1: column 5: ':' where two hex digits should be" },
+		{ "60, nothing\n", "t:1: column 5: 'n' where two hex digits should be" },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
