@@ -33,14 +33,13 @@ proof_reg_cost() {
 
 proof_nccl_net() {
 	compiled ncclnet "$programs/ncclnet.c" || return 1
-	lab_up lab8 || return 77
-	net() { # net HOST ROLE
-		on "$1" env LD_LIBRARY_PATH="$lib" timeout 60 "$dir/ncclnet" \
-			"$lib/libnccl-net-weft.so" v11 "$2" h2 19500 2 6 >"$dir/nn$2" 2>&1
+	net() { # net ROLE
+		WEFT_PLANES=127.0.0.1 LD_LIBRARY_PATH=$lib timeout 60 "$dir/ncclnet" \
+			"$lib/libnccl-net-weft.so" v11 "$1" 127.0.0.1 19500 2 6 >"$dir/nn$1" 2>&1
 	}
-	net h2 0 &
+	net 0 &
 	sleep 1
-	net h0 1
+	net 1
 	local rc=$?
 	wait %% 2>/dev/null
 	grep -h speed "$dir/nn1" | head -1
