@@ -17,7 +17,7 @@ TEST(mrc_get_async_event__takes_objects_and_ports)
 	CHECK_EQ(qp->inner->init.owner, context->owner);
 	CHECK_EQ(cq->inner->owner, context->owner);
 	fcntl(fake_context.async_fd = open("/dev/null", O_RDONLY), F_SETFL, O_NONBLOCK);
-	happen(WEFT_DEV_PORT_DOWN, 0, NULL);     /* the NIC as verbs see it */
+	happen(WEFT_DEV_PORT_DOWN, 0, NULL); /* the NIC as verbs see it */
 	happen(WEFT_DEV_QP_FATAL, 0, qp->inner->init.user);
 	happen(WEFT_DEV_PLANE_DOWN, 2, NULL);
 	happen(WEFT_DEV_CQ_ERROR, 0, cq->inner->user);

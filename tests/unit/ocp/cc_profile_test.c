@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define STATE  MRC_CTL_CC_PROFILE_STATE
-#define ALGO   MRC_CTL_CC_PROFILE_ALGORITHM
+#define STATE MRC_CTL_CC_PROFILE_STATE
+#define ALGO MRC_CTL_CC_PROFILE_ALGORITHM
 #define CONFIG MRC_CTL_CC_PROFILE_CONFIG
 
 static const struct mrc_ctl_cc_nscc_cfg good = {
@@ -27,7 +27,8 @@ static int modify(struct stage *stage, enum mrc_ctl_profile_state state, const c
 	const void *config, int mask)
 {
 	struct mrc_ctl_cc_profile_attr attr = {
-		.profile_state = state, .algorithm = algorithm, .cc_config = config };
+		.profile_state = state, .algorithm = algorithm, .cc_config = config
+	};
 
 	return mrc_ctl_modify_cc_profile(&stage->context, 4, &attr, mask);
 }
@@ -82,13 +83,27 @@ TEST(mrc_ctl_modify_cc_profile__refuses_impossible_parameters)
 		struct mrc_ctl_cc_nscc_cfg bad = good;
 
 		switch (i) {
-		case 0: bad.gamma = 1.5f; break;
-		case 1: bad.gamma = NAN; break;
-		case 2: bad.max_md_jump = -0.1f; break;
-		case 3: bad.fi = 1e30f; break;
-		case 4: bad.eta = -1.0f; break;
-		case 5: bad.fi_scale = INFINITY; break;
-		case 6: bad.qa_gate = 32; break;
+		case 0:
+			bad.gamma = 1.5f;
+			break;
+		case 1:
+			bad.gamma = NAN;
+			break;
+		case 2:
+			bad.max_md_jump = -0.1f;
+			break;
+		case 3:
+			bad.fi = 1e30f;
+			break;
+		case 4:
+			bad.eta = -1.0f;
+			break;
+		case 5:
+			bad.fi_scale = INFINITY;
+			break;
+		case 6:
+			bad.qa_gate = 32;
+			break;
 		}
 		CHECK_EQ(ERRNO_OF(modify(&stage, 0, NULL, &bad, CONFIG)), EINVAL);
 	}

@@ -13,8 +13,8 @@ static void fill(struct stage *stage)
 	stage_format(stage, 13, MRC_CTL_EV_FMT_MODE_STEV);
 	REQUIRE(!stage_evs(stage, 1, MRC_CTL_EV_MODE_EXP, 13, N));
 	for (uint32_t i = 0; i < N; i++)
-		entries[i] = (struct mrc_ctl_ev_op_entry){
-			.ev_new = stage_ev(value[i], (uint8_t)(value[i] - 9)) };
+		entries[i] = (struct mrc_ctl_ev_op_entry){ .ev_new = stage_ev(value[i],
+								   (uint8_t)(value[i] - 9)) };
 	REQUIRE(!stage_op(stage, 1, MRC_CTL_EV_OP_REPLACE_EV, entries, N));
 	REQUIRE(!stage_state(stage, 1, MRC_CTL_PROFILE_ONLINE));
 }
@@ -118,8 +118,8 @@ TEST(evs_operate__refuses_values_wider_than_the_format)
 TEST(evs_operate__says_how_many_there_are)
 {
 	struct mrc_ctl_ev_op_entry entries[N];
-	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, N - 1 } };
+	struct mrc_ctl_ev_profile_attr attr = { .ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries,
+							N - 1 } };
 	struct stage stage;
 
 	fill(&stage);

@@ -6,7 +6,8 @@
 static int set_fields(struct stage *stage, struct mrc_ctl_ev_field *fields, int n)
 {
 	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, n } };
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, n }
+	};
 
 	return mrc_ctl_modify_ev_profile(&stage->context, 1, &attr, FIELDS);
 }
@@ -69,12 +70,12 @@ TEST(mrc_ctl_modify_ev_profile__lets_auto_go_online_at_once)
 	struct stage stage;
 
 	stage_open(&stage);
-	CHECK(!mrc_ctl_modify_ev_profile(&stage.context, 1, &attr,
-		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
+	CHECK(!mrc_ctl_modify_ev_profile(
+		&stage.context, 1, &attr, MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
 	CHECK(!stage_state(&stage, 1, MRC_CTL_PROFILE_ONLINE));
 	memset(&attr, 0, sizeof(attr));
-	CHECK(!mrc_ctl_query_ev_profile(&stage.context, 1, &attr,
-		MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
+	CHECK(!mrc_ctl_query_ev_profile(
+		&stage.context, 1, &attr, MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE));
 	CHECK_EQ(attr.profile_state, MRC_CTL_PROFILE_ONLINE);
 	CHECK_EQ(attr.ev_mode, MRC_CTL_EV_MODE_AUTO);
 	stage_close(&stage);
@@ -182,9 +183,8 @@ TEST(mrc_ctl_modify_ev_profile__does_not_go_online_with_a_list_that_it_empties)
 {
 	struct mrc_ctl_ev_op_entry entries[4] = { 0 };
 	struct mrc_ctl_ev_field fields[1] = { { 16, 0, 0, 7, 7 } };
-	struct mrc_ctl_ev_profile_attr attr = {
-		.profile_state = MRC_CTL_PROFILE_ONLINE, .ev_count = 3
-	};
+	struct mrc_ctl_ev_profile_attr attr = { .profile_state = MRC_CTL_PROFILE_ONLINE,
+		.ev_count = 3 };
 	int mask = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_COUNT;
 	struct stage s;
 
@@ -215,8 +215,8 @@ static void ask_for_fields(struct stage *s,
 	int (*ask)(struct mrc_context *, uint64_t, struct mrc_ctl_ev_profile_attr *, int))
 {
 	struct mrc_ctl_ev_field got[2];
-	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 1 } };
+	struct mrc_ctl_ev_profile_attr attr = { .ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS,
+							got, 1 } };
 
 	CHECK_EQ(ERRNO_OF(ask(&s->context, 1, &attr, FIELDS)), E2BIG);
 	CHECK_EQ(attr.ev_fields_op.field_count, 2);
@@ -229,8 +229,8 @@ TEST(mrc_ctl_modify_ev_profile__answers_the_questions_of_a_query)
 {
 	struct mrc_ctl_ev_field fields[2] = { { 16, 1, 0, 7, 7 }, { 16, 2, 0, 0, 0 } }, got[2];
 	struct mrc_ctl_ev_op_entry entries[4];
-	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, 4 },
+	struct mrc_ctl_ev_profile_attr attr = { .ev_op = { MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries,
+							4 },
 		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_QUERY_FIELDS, got, 2 } };
 	struct stage s;
 
@@ -274,8 +274,8 @@ TEST(mrc_ctl_modify_ev_profile__looks_at_its_fields_again_before_it_goes_online)
 	struct mrc_ctl_ev_fmt_profile_attr fmt = { .profile_state = MRC_CTL_PROFILE_OFFLINE,
 		.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_SRV6,
 		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_MODIFY_FIELDS, widths, 64 } };
-	struct mrc_ctl_ev_profile_attr evs = {
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 64 } };
+	struct mrc_ctl_ev_profile_attr evs = { .ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS,
+						       fields, 64 } };
 	struct stage s;
 
 	stage_open(&s);

@@ -167,12 +167,12 @@ TEST(ev_use_hear__new_fields_mean_new_paths)
 {
 	struct mrc_ctl_ev_field fields[2] = { { 16, 0, 0, 0, 0xffff }, { 16, 2, 0, 0, 0 } };
 	struct mrc_ctl_ev_profile_attr attr = {
-		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 2 } };
+		.ev_fields_op = { MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, fields, 2 }
+	};
 	struct scene s;
 
 	scene_open(&s);
-	CHECK(!mrc_ctl_modify_ev_profile(
-		s.context, 7, &attr, MRC_CTL_EV_PROFILE_EV_FIELDS_OP));
+	CHECK(!mrc_ctl_modify_ev_profile(s.context, 7, &attr, MRC_CTL_EV_PROFILE_EV_FIELDS_OP));
 	watcher_look(s.context->station);
 	CHECK_EQ(fake_dev.n_replaced, 3); /* the uplink is 2 everywhere */
 	for (uint32_t i = 0; i < 3; i++)

@@ -182,8 +182,8 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
 	(void)solicited_only;
 	return write(cq->channel->fd[1], &cq->user, sizeof(cq->user)) > 0 ? 0 : EIO;
 }
-int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,
-	struct weft_dev_qp **qp)
+int weft_dev_qp_open(
+	struct weft_dev_pd *pd, const struct weft_dev_qp_init *init, struct weft_dev_qp **qp)
 {
 	if (!pd || init->inline_bytes > 1024)
 		return EINVAL;
@@ -218,8 +218,8 @@ int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *at
 	qp->mask = mask;
 	return 0;
 }
-void weft_dev_qp_query(struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr,
-	struct weft_dev_qp_init *init)
+void weft_dev_qp_query(
+	struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr, struct weft_dev_qp_init *init)
 {
 	*attr = qp->attr;
 	*init = qp->init;
@@ -288,8 +288,7 @@ int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_
 		.state = (uint8_t)fake_dev.state[index] };
 	return 0;
 }
-int weft_dev_paths_mark(
-	struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to)
+int weft_dev_paths_mark(struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to)
 {
 	CHECK_EQ(paths, 5);
 	REQUIRE(dev->n_marks < 16);
@@ -316,13 +315,14 @@ int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uin
 	CHECK_MEM(gid, fake_peer, 16);
 	if (fake_dev.n_probes == 4 || (ev && ev == fake_dev.unmet_ev))
 		return EAGAIN;
-	fake_dev.probe[fake_dev.n_probes++] = (struct weft_probe_done){
-		.ev = ev, .rtt_ns = ev == 2 ? 0 : 1000 + ev, .cookie = cookie,
+	fake_dev.probe[fake_dev.n_probes++] = (struct weft_probe_done){ .ev = ev,
+		.rtt_ns = ev == 2 ? 0 : 1000 + ev,
+		.cookie = cookie,
 		.port = (uint8_t)(ev >> 16) };
 	return 0;
 }
-int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes,
-	uint32_t cookie)
+int weft_dev_port_status(
+	struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes, uint32_t cookie)
 {
 	dev->told_planes = planes;
 	return weft_dev_probe(dev, gid, ev, cookie);
@@ -342,7 +342,7 @@ static struct mrc_context *fake_open(uint32_t version)
 	struct mrc_context_attr attr = { .mrc_api_version_used = version };
 	char path[64];
 
-	snprintf(path, sizeof(path), "/dev/shm/weft-fake-%d", (int)getpid());
+	snprintf(path, sizeof(path), "/tmp/weft-fake-%d", (int)getpid());
 	setenv("WEFT_MRC_PROFILES", path, 1);
 	memset(&fake_dev, 0, sizeof(fake_dev));
 	for (uint32_t i = 0; i < FAKE_PLANES * FAKE_UPLINKS; i++)
@@ -375,10 +375,9 @@ static inline struct mrc_qp *fake_qp(struct mrc_context *context, struct mrc_cq 
 
 static inline int fake_rtr(struct mrc_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-		.dest_qp_num = 7,
-		.rq_psn = 100,
-		.path_mtu = IBV_MTU_4096 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR, .dest_qp_num = 7, .rq_psn = 100, .path_mtu = IBV_MTU_4096
+	};
 
 	attr.ah_attr.is_global = 1;
 	memcpy(attr.ah_attr.grh.dgid.raw, fake_peer, 16);
@@ -407,8 +406,8 @@ static inline int fake_deny(
 	struct mrc_context *context, uint64_t id, struct mrc_ctl_ev ev, bool denied)
 {
 	struct stage stage = { .other = context };
-	struct mrc_ctl_ev_op_entry entry = {
-		.ev = ev, .state = denied ? MRC_CTL_EV_DENIED : MRC_CTL_EV_GOOD };
+	struct mrc_ctl_ev_op_entry entry = { .ev = ev,
+		.state = denied ? MRC_CTL_EV_DENIED : MRC_CTL_EV_GOOD };
 
 	return stage_op(&stage, id, MRC_CTL_EV_OP_MODIFY_EV_STATE, &entry, 1);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stage.h"
 
-static const struct plant_fmt stev = { .mode = MRC_CTL_EV_FMT_MODE_STEV,
-	.n_fields = 2,
-	.field = { { 16 }, { 16 } } };
+static const struct plant_fmt stev = {
+	.mode = MRC_CTL_EV_FMT_MODE_STEV, .n_fields = 2, .field = { { 16 }, { 16 } }
+};
 
 TEST(fields_check_fmt__knows_each_modes_width)
 {
@@ -44,11 +44,11 @@ TEST(fields_check__holds_each_restriction)
 		{ { { 16, 0, 0, 0xffff, 0xffff }, { 16, 0, 0, 0, 0xffff } }, 2, 0 },
 		{ { { 16, 0x1200, 0, 15, 0xf } }, 1, 0 },
 		{ { { 8, 1, 0, 0, 0 }, { 8, 2, 0, 0, 0 }, { 8, 3, 0, 0, 0 } }, 3, E2BIG },
-		{ { { 17, 0, 0, 0, 0 } }, 1, EINVAL },       /* wider than its format field */
-		{ { { 8, 0x100, 0, 0, 0 } }, 1, EINVAL },    /* init_val */
-		{ { { 8, 0, 0, 0, 0x180 } }, 1, EINVAL },    /* mask */
-		{ { { 16, 0, 0, 16, 0xf } }, 1, EINVAL },    /* max_val */
-		{ { { 16, 0, 3, 2, 0xf } }, 1, EINVAL },     /* min_val above max_val */
+		{ { { 17, 0, 0, 0, 0 } }, 1, EINVAL },    /* wider than its format field */
+		{ { { 8, 0x100, 0, 0, 0 } }, 1, EINVAL }, /* init_val */
+		{ { { 8, 0, 0, 0, 0x180 } }, 1, EINVAL }, /* mask */
+		{ { { 16, 0, 0, 16, 0xf } }, 1, EINVAL }, /* max_val */
+		{ { { 16, 0, 3, 2, 0xf } }, 1, EINVAL },  /* min_val above max_val */
 		{ { { 0, 0, 0, 0, 0 } }, 1, EINVAL },
 		{ { { 8, 0, 0, 0, 0 } }, 0, EINVAL },
 	};

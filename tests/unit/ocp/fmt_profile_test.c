@@ -23,8 +23,8 @@ static int state_of(struct stage *stage)
 }
 
 #define STATE MRC_CTL_EV_FMT_PROFILE_STATE
-#define MODE  MRC_CTL_EV_FMT_PROFILE_MODE
-#define OP    MRC_CTL_EV_FMT_PROFILE_OP
+#define MODE MRC_CTL_EV_FMT_PROFILE_MODE
+#define OP MRC_CTL_EV_FMT_PROFILE_OP
 
 TEST(mrc_ctl_modify_ev_fmt_profile__goes_there_and_back)
 {
@@ -83,8 +83,8 @@ TEST(mrc_ctl_modify_ev_fmt_profile__stays_while_evs_need_it)
 TEST(mrc_ctl_query_ev_fmt_profile__says_how_many_fields)
 {
 	struct mrc_ctl_ev_fmt_field fields[4] = { { 0 } };
-	struct mrc_ctl_ev_fmt_profile_attr attr = {
-		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_QUERY_FIELDS, fields, 1 } };
+	struct mrc_ctl_ev_fmt_profile_attr attr = { .ev_fmt_op = { MRC_CTL_EV_FMT_OP_QUERY_FIELDS,
+							    fields, 1 } };
 	struct stage stage;
 
 	stage_open(&stage);
@@ -96,8 +96,8 @@ TEST(mrc_ctl_query_ev_fmt_profile__says_how_many_fields)
 	CHECK_EQ(fields[1].width, 16);
 	attr.ev_fmt_op.op = MRC_CTL_EV_FMT_OP_MODIFY_FIELDS;
 	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_fmt_profile(&stage.context, 13, &attr, OP)), EINVAL);
-	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_fmt_profile(&stage.context, 13, &attr, 1 << 20)),
-		EINVAL);
+	CHECK_EQ(
+		ERRNO_OF(mrc_ctl_query_ev_fmt_profile(&stage.context, 13, &attr, 1 << 20)), EINVAL);
 	CHECK_EQ(ERRNO_OF(mrc_ctl_query_ev_fmt_profile(NULL, 13, &attr, OP)), EINVAL);
 	stage_close(&stage);
 }
@@ -119,8 +119,8 @@ TEST(mrc_ctl_modify_ev_fmt_profile__keeps_what_a_vendor_says)
 TEST(mrc_ctl_modify_ev_fmt_profile__answers_the_question_for_fields)
 {
 	struct mrc_ctl_ev_fmt_field got[2] = { 0 };
-	struct mrc_ctl_ev_fmt_profile_attr attr = {
-		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_QUERY_FIELDS, got, 1 } };
+	struct mrc_ctl_ev_fmt_profile_attr attr = { .ev_fmt_op = { MRC_CTL_EV_FMT_OP_QUERY_FIELDS,
+							    got, 1 } };
 	struct stage stage;
 
 	stage_open(&stage);

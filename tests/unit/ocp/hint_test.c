@@ -4,9 +4,8 @@
 TEST(mrc_qp_hint__is_kept_and_changed)
 {
 	struct mrc_context *context = fake_open(0);
-	struct mrc_qp_hint_init_attr init = {
-		.attr = { .num_qps_per_peer = 2, .num_send_peers = 3 }
-	};
+	struct mrc_qp_hint_init_attr init = { .attr = { .num_qps_per_peer = 2,
+						      .num_send_peers = 3 } };
 	struct mrc_qp_hint_attr attr = { .num_remote_recv_peers = 9 };
 	struct mrc_qp_hint *hint = mrc_create_qp_hint(context, &init);
 

@@ -32,12 +32,12 @@ TEST(mrc_ctl_ep_batch_send_wait__measures_each_path)
 		CHECK_EQ(rsp[i].rtt, 1000u + ((uint32_t)(index % 4) << 16));
 		CHECK_EQ(rsp[i].port, index % 4 + 1);
 	}
-	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, &req[5], 1,
-			 2 * SECOND, rsp, &n)),
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 0, MRC_CTL_EP_OP_EV_PROBE, &req[5], 1, 2 * SECOND, rsp, &n)),
 		ETIMEDOUT);
 	req[0].dgid.raw[15]++; /* nobody */
-	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(context, 0, MRC_CTL_EP_OP_EV_PROBE, req, 1,
-			 2 * SECOND, rsp, &n)),
+	CHECK_EQ(ERRNO_OF(mrc_ctl_ep_batch_send_wait(
+			 context, 0, MRC_CTL_EP_OP_EV_PROBE, req, 1, 2 * SECOND, rsp, &n)),
 		EHOSTUNREACH);
 	fake_close(context);
 }
@@ -103,9 +103,9 @@ TEST(mrc_ctl_ep_batch_send_wait__survives_a_cancelled_thread)
 TEST(mrc_ctl_ep_batch_send_wait__tells_ports)
 {
 	struct mrc_context *context = fake_open(0);
-	struct mrc_ctl_ep_req req = { .req_id = 9,
-		.ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV,
-		.req_ev = stage_ev(0x20000, 3) };
+	struct mrc_ctl_ep_req req = {
+		.req_id = 9, .ev_fmt_mode = MRC_CTL_EV_FMT_MODE_STEV, .req_ev = stage_ev(0x20000, 3)
+	};
 	struct mrc_ctl_ep_rsp rsp;
 	int n = 0;
 

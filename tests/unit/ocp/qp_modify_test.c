@@ -101,7 +101,7 @@ TEST(mrc_modify_qp__refuses_what_is_out_of_range)
 
 		CHECK_EQ(mrc_modify_qp(b.qp, NULL, 0, &attr, rows[i].mask), EINVAL);
 	}
-	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE, NULL, 0), EINVAL); /* no peer */
+	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE, NULL, 0), EINVAL);             /* no peer */
 	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_STATE | IBV_QP_AV, NULL, 0), EINVAL); /* a LID */
 	CHECK_EQ(mrc_modify_qp(b.qp, &v, IBV_QP_CUR_STATE, NULL, 0), EINVAL);
 	CHECK_EQ(mrc_modify_qp(NULL, &v, 0, NULL, 0), EINVAL);

@@ -61,8 +61,8 @@ TEST(mrc_ctl_modify_port__shuts_and_opens_a_plane)
 				 context, (uint8_t)port, &attr, MRC_CTL_PORT_ADMIN_STATE)),
 			EINVAL);
 	attr.port_admin_state = (enum mrc_ctl_port_admin_state)2;
-	CHECK_EQ(ERRNO_OF(mrc_ctl_modify_port(context, 1, &attr, MRC_CTL_PORT_ADMIN_STATE)),
-		EINVAL);
+	CHECK_EQ(
+		ERRNO_OF(mrc_ctl_modify_port(context, 1, &attr, MRC_CTL_PORT_ADMIN_STATE)), EINVAL);
 	fake_close(context);
 }
 

@@ -17,7 +17,7 @@ struct stage {
 static inline void stage_open(struct stage *stage)
 {
 	memset(stage, 0, sizeof(*stage));
-	snprintf(stage->path, sizeof(stage->path), "/dev/shm/weft-test-%d", (int)getpid());
+	snprintf(stage->path, sizeof(stage->path), "/tmp/weft-test-%d", (int)getpid());
 	unlink(stage->path);
 	REQUIRE(!plant_open(&stage->station.file, stage->path, true));
 	stage->station.plant = stage->station.file.plant;
@@ -51,9 +51,9 @@ static inline void stage_format(struct stage *stage, uint64_t id, enum mrc_ctl_e
 		.profile_state = MRC_CTL_PROFILE_OFFLINE,
 		.ev_fmt_mode = mode,
 		.ev_fmt_op = { MRC_CTL_EV_FMT_OP_MODIFY_FIELDS, fields,
-			mode == MRC_CTL_EV_FMT_MODE_SRV6	? 5
-				: mode == MRC_CTL_EV_FMT_MODE_STEV ? 2
-								   : 1 },
+			mode == MRC_CTL_EV_FMT_MODE_SRV6   ? 5
+			: mode == MRC_CTL_EV_FMT_MODE_STEV ? 2
+							   : 1 },
 	};
 
 	REQUIRE(!mrc_ctl_modify_ev_fmt_profile(stage_context(stage), id, &attr,

@@ -10,7 +10,7 @@
 #include <mrc_ctl.h>
 
 #define THREADS 4
-#define TURNS   25
+#define TURNS 25
 
 static struct {
 	struct ibv_context *verbs;
@@ -59,8 +59,8 @@ static void control(uint64_t id)
 	struct mrc_ctl_cc_profile_attr cc = { .profile_state = MRC_CTL_PROFILE_OFFLINE };
 	struct mrc_ctl_port_attr port = { .port_admin_state = MRC_CTL_PORT_ADMIN_DISABLED };
 
-	want(!mrc_ctl_modify_cc_profile(shared.context, id, &cc,
-		MRC_CTL_CC_PROFILE_STATE | MRC_CTL_CC_PROFILE_ALGORITHM));
+	want(!mrc_ctl_modify_cc_profile(
+		shared.context, id, &cc, MRC_CTL_CC_PROFILE_STATE | MRC_CTL_CC_PROFILE_ALGORITHM));
 	cc.profile_state = MRC_CTL_PROFILE_ONLINE;
 	want(!mrc_ctl_modify_cc_profile(shared.context, id, &cc, MRC_CTL_CC_PROFILE_STATE));
 	want(!mrc_ctl_modify_port(shared.context, 2, &port, MRC_CTL_PORT_ADMIN_STATE));
@@ -114,7 +114,7 @@ static void set_up(char path[64])
 	netns_enter();
 	REQUIRE(shell("ip link set lo up"));
 	setenv("WEFT_PLANES", "127.0.0.1,::1", 1);
-	snprintf(path, 64, "/dev/shm/weft-threads-%d", (int)getpid());
+	snprintf(path, 64, "/tmp/weft-threads-%d", (int)getpid());
 	setenv("WEFT_MRC_PROFILES", path, 1);
 	list = ibv_get_device_list(NULL);
 	REQUIRE(list && list[0]);
