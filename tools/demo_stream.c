@@ -42,8 +42,8 @@
 #define BINS_MAX ((size_t)600000)
 #define POLL_MS 1
 #define POLL_LATE_NS (UINT64_C(1000000) * POLL_MS + DEMO_GAP_NS)
-#define SUBFLOWS_MAX 8 /* the kernel's own limit */
-#define CONNECT_TRIES 200
+#define SUBFLOWS_MAX 8     /* the kernel's own limit */
+#define CONNECT_TRIES 1000 /* ten seconds: the receiver is a process that has to get its turn */
 #define CONNECT_NAP_US 10000
 
 struct shared {
@@ -246,6 +246,12 @@ static void transmit(const struct demo *demo, enum demo_transport transport, str
 		usleep(CONNECT_NAP_US);
 	if (fd < 0)
 		return;
+	if (!atomic_load(&shared->listens)) {
+		(void)snprintf(shared->error[0], DEMO_TEXT_BYTES,
+			"the receiver did not listen within %d s",
+			CONNECT_TRIES * CONNECT_NAP_US / 1000000);
+		return;
+	}
 	if (!file || connect(fd, (struct sockaddr *)&address, sizeof(address))) {
 		(void)snprintf(shared->error[0], DEMO_TEXT_BYTES, "connect: %s", strerror(errno));
 		return;
