@@ -37,8 +37,18 @@ struct carrier {
 	uint32_t planes, up;
 	bool has_moved;
 	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
+	uint32_t mtu[WEFT_PORTS_MAX];     /* as last told; 0: not yet */
 	char buffer[READ_BYTES];
 };
+
+static int take_mtu(const struct nlattr *attr, void *data)
+{
+	uint32_t *mtu = data;
+
+	if (mnl_attr_get_type(attr) == IFLA_MTU && mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
+		*mtu = mnl_attr_get_u32(attr);
+	return MNL_CB_OK;
+}
 
 static int take_link(const struct nlmsghdr *message, void *data)
 {
@@ -49,13 +59,17 @@ static int take_link(const struct nlmsghdr *message, void *data)
 		carrier->has_moved = true;
 	if (message->nlmsg_type != RTM_NEWLINK && message->nlmsg_type != RTM_DELLINK)
 		return MNL_CB_OK;
+	uint32_t mtu = 0;
+
+	(void)mnl_attr_parse(message, sizeof(*link), take_mtu, &mtu);
 	for (uint32_t i = 0; i < carrier->planes; i++) {
 		bool is_up = message->nlmsg_type == RTM_NEWLINK && link->ifi_flags & IFF_UP &&
 			     link->ifi_flags & IFF_RUNNING;
 
 		if (carrier->ifindex[i] != (unsigned)link->ifi_index)
 			continue;
-		carrier->has_moved = true; /* perhaps it is its MTU */
+		carrier->has_moved |= message->nlmsg_type == RTM_DELLINK || mtu != carrier->mtu[i];
+		carrier->mtu[i] = mtu;
 		carrier->up = is_up ? carrier->up | 1u << i : carrier->up & ~(1u << i);
 	}
 	return MNL_CB_OK;
