@@ -137,7 +137,7 @@ static void cut_column(char *at, const struct row *row)
 
 /* ---- bytes ---- */
 
-/* Between bytes, as languages write them: "0x60, 0x01", "\\x60\\x01", "60:01".  Its length. */
+/* Between bytes, as languages write them: "0x60, 0x01", "\x60\x01", "60:01".  Its length. */
 static size_t separator(const char *at, const char *line)
 {
 	if ((at[0] == '0' || at[0] == '\\') && (at[1] == 'x' || at[1] == 'X') && at[2] &&
