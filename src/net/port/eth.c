@@ -80,8 +80,11 @@ static int open_interface(struct eth *eth, uint32_t plane, char *error, size_t e
 
 	eth->ifindex[plane] = carrier_find(eth->config.addr[plane]);
 	if (!eth->ifindex[plane] || !if_indextoname(eth->ifindex[plane], eth->ifname[plane])) {
-		snprintf(error, error_bytes, "plane %u: no interface of this host has its address",
-			plane);
+		char addr[WEFT_PLANE_TEXT_BYTES];
+
+		weft_plane_text(eth->config.addr[plane], addr);
+		snprintf(error, error_bytes,
+			"plane %u, address %s: no interface of this host has it", plane, addr);
 		return -1;
 	}
 	memcpy(request.ifr_name, eth->ifname[plane], IF_NAMESIZE);

@@ -463,7 +463,7 @@ static inline void ether_case_refusals(ether_open_fn *open, const char *capabili
 	ether_refused(open, &config, "kind");
 	config = ether_config(0, WEFT_ENCAP_STEV);
 	config.addr[1][0] = 0xfe; /* nobody's */
-	ether_refused(open, &config, "plane 1");
+	ether_refused(open, &config, "plane 1, address ");
 	config = ether_config(0, WEFT_ENCAP_STEV);
 	config.mtu_bytes = 8192;
 	ether_refused(open, &config, "MTU");
