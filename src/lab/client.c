@@ -191,7 +191,8 @@ static int ask(struct weft_lab *lab, const struct lab_request *request, struct l
 		.msg_controllen = sizeof(control.buf) };
 	ssize_t n = send(lab->fd, request, sizeof(*request), MSG_NOSIGNAL);
 
-	if (n == (ssize_t)sizeof(*request)) {
+	/* A keeper that has refused and hung up: its reason lies ready to be read. */
+	if (n == (ssize_t)sizeof(*request) || errno == EPIPE) {
 		do
 			n = recvmsg(lab->fd, &message, MSG_CMSG_CLOEXEC);
 		while (n < 0 && errno == EINTR);

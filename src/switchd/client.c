@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,13 +29,15 @@ static int tell(char *error, size_t error_bytes, const char *what, const char *w
 
 static int dial(const char *dir, char *error, size_t error_bytes)
 {
+	const struct timeval wait = { .tv_sec = WAIT_MS / 1000 };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int n = snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
 
 	if (n < 0 || (size_t)n >= sizeof(address.sun_path))
 		return tell(error, error_bytes, dir, "too long for a socket's path");
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) &&
+		!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	(void)tell(error, error_bytes, address.sun_path,
 		errno == ECONNREFUSED || errno == ENOENT ? "no switch runs there"
@@ -60,7 +63,7 @@ static bool send_all(int fd, const char *text, size_t bytes)
 }
 
 /* The answer up to its newline, for free(); NULL: errno, 0 where it ended early. */
-static char *read_line(int fd, size_t *bytes)
+static char *read_answer(int fd, size_t *bytes)
 {
 	size_t room = 65536, got = 0;
 	char *text = malloc(room);
@@ -120,6 +123,27 @@ static void clean(json_t *answer)
 	json_decref(todo);
 }
 
+/*
+ * One exchange.  Who refuses may say so and hang up before it has read all of the request: the
+ * send fails with EPIPE then, and the reason lies ready to be read.
+ */
+static char *exchange(int fd, const char *request, size_t *bytes)
+{
+	int why = 0;
+
+	if (!send_all(fd, request, strlen(request)) || !send_all(fd, "\n", 1))
+		why = errno == EAGAIN ? ETIMEDOUT : errno;
+	if (why == ETIMEDOUT) {
+		errno = why;
+		return NULL;
+	}
+	char *answer = read_answer(fd, bytes);
+
+	if (!answer && why)
+		errno = why;
+	return answer;
+}
+
 int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_t **answer,
 	char *error, size_t error_bytes)
 {
@@ -131,10 +155,8 @@ int weft_switchd_ask(const char *dir, const struct json_t *request, struct json_
 	*answer = NULL;
 	int fd = line ? dial(dir, error, error_bytes)
 		      : tell(error, error_bytes, "out of memory", "");
-	if (fd >= 0 && send_all(fd, line, strlen(line)) && send_all(fd, "\n", 1)) {
-		errno = 0;
-		text = read_line(fd, &bytes);
-	}
+	if (fd >= 0)
+		text = exchange(fd, line, &bytes);
 	if (fd >= 0 && !text)
 		(void)tell(error, error_bytes, "the switch does not answer",
 			errno ? strerror(errno) : "it has ended");

@@ -79,6 +79,29 @@ TEST(weft_switchd_ask__brings_nothing_that_a_terminal_obeys)
 	place_close(&place);
 }
 
+/* A refusal that does not wait for the end of a request that no socket's buffer holds. */
+TEST(weft_switchd_ask__reads_the_reason_of_who_hangs_up_early)
+{
+	const size_t bytes = 8u << 20;
+	struct place place;
+	char error[256] = "", *text = malloc(bytes + 16);
+	json_t *answer;
+
+	REQUIRE(text);
+	memset(text, 'n', bytes + 16);
+	memcpy(text, "{\"op\":\"", 7);
+	memcpy(text + bytes, "\"}", 3);
+	place_open(&place, SMALL2);
+	pid_t child = impostor(place.dir, "{\"ok\":false,\"error\":\"too many ask\"}\n");
+
+	CHECK_EQ(ask(place.dir, text, &answer, error), -1);
+	CHECK_STR(error, "too many ask");
+	json_decref(answer);
+	waitpid(child, NULL, 0);
+	place_close(&place);
+	free(text);
+}
+
 /* Against a real one, in a process of its own. */
 TEST(weft_switchd_ask__gets_answers_and_errors)
 {
