@@ -2,11 +2,14 @@
 /*
  * device - the devices of this host, opened once for all connections of a process.
  *
- * An id gets the device whose address it is bound to; with any other address the first.  A child
- * of fork() opens them anew: its parent's are dead there.
+ * One that could not be opened for want of memory or descriptors is tried again with the next
+ * connection: a server outlives such a moment.  An id gets the device whose address it is bound
+ * to; with any other address the first.  A child of fork() opens them anew: its parent's are dead
+ * there.
  */
 #include "local.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,18 +19,40 @@
 
 static struct ibv_context *contexts[DEVICES_MAX + 1];
 static struct ibv_pd *pds[DEVICES_MAX];
-static int n_contexts = -1;
+static int n_contexts;
+static bool all_open; /* or it would be in vain to try again */
 static struct weft_lock lock = WEFT_LOCK_INIT;
 
-static void open_all(void)
+static bool is_open(const char *name)
+{
+	for (int i = 0; i < n_contexts; i++) {
+		if (!strcmp(ibv_get_device_name(contexts[i]->device), name))
+			return true;
+	}
+	return false;
+}
+
+/* What may be there the next time. */
+static bool is_short_of(int error)
+{
+	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN;
+}
+
+static void open_missing(void)
 {
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
 
-	n_contexts = 0;
+	all_open = list || !is_short_of(errno);
 	for (int i = 0; list && i < n && n_contexts < DEVICES_MAX; i++) {
-		contexts[n_contexts] = ibv_open_device(list[i]);
-		n_contexts += contexts[n_contexts] != NULL;
+		if (is_open(ibv_get_device_name(list[i])))
+			continue;
+		struct ibv_context *context = ibv_open_device(list[i]);
+
+		if (context)
+			contexts[n_contexts++] = context;
+		else if (is_short_of(errno))
+			all_open = false;
 	}
 	if (list)
 		ibv_free_device_list(list);
@@ -36,8 +61,8 @@ static void open_all(void)
 static int count(void)
 {
 	weft_lock_take(&lock);
-	if (n_contexts < 0)
-		open_all();
+	if (!all_open)
+		open_missing();
 	int n = n_contexts;
 	weft_lock_give(&lock);
 	return n;
@@ -51,7 +76,8 @@ void device_hold(void)
 void device_let_go(bool in_child)
 {
 	if (in_child) {
-		n_contexts = -1;
+		n_contexts = 0;
+		all_open = false;
 		memset(pds, 0, sizeof(pds));
 	}
 	weft_lock_give(&lock);

@@ -14,6 +14,39 @@ TEST(device_for__finds_one_for_any_address)
 	CHECK(!device_pd(NULL));
 }
 
+static int found_with(int lacks)
+{
+	int n = -1;
+
+	device_hold();
+	device_let_go(true);
+	one_device_lacks = lacks;
+	rdma_free_devices(rdma_get_devices(&n));
+	return n;
+}
+
+/* A server short of descriptors for a moment has its device again after it. */
+TEST(rdma_get_devices__tries_again_what_was_short_of_memory_or_descriptors)
+{
+	const int passes[] = { ENOMEM, EMFILE, ENFILE, EAGAIN };
+	int n = 0;
+
+	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
+		CHECK_EQ(found_with(passes[i]), 0);
+		rdma_free_devices(rdma_get_devices(&n));
+		CHECK_EQ(n, 1);
+	}
+	uint32_t opened = one_device_opened;
+
+	rdma_free_devices(rdma_get_devices(&n));
+	CHECK_EQ(one_device_opened, opened);
+	CHECK_EQ(found_with(ENODEV), 0);
+	rdma_free_devices(rdma_get_devices(&n));
+	CHECK_EQ(n, 0);
+	CHECK_EQ(one_device_opened, opened + 1);
+	CHECK_EQ(found_with(0), 1);
+}
+
 TEST(rdma_get_devices__lists_what_is_open)
 {
 	int n = 0;

@@ -7,6 +7,7 @@
  * These definitions stand before the verbs room's when a test is linked.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 
 static struct ibv_context one_context; /* whoever moves data fills in its operations */
 static uint32_t one_device_opened;     /* how often */
+static int one_device_lacks;           /* errno of the next time only; 0: opens */
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
@@ -25,6 +27,11 @@ struct ibv_device **ibv_get_device_list(int *n)
 	return list;
 }
 
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return device->name;
+}
+
 void ibv_free_device_list(struct ibv_device **list)
 {
 	free(list);
@@ -34,6 +41,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	one_context.device = device;
 	one_device_opened++;
+	errno = one_device_lacks;
+	one_device_lacks = 0;
+	if (errno)
+		return NULL;
 	return &one_context;
 }
 
