@@ -84,7 +84,8 @@ struct weft_port {
  */
 struct weft_port_ops {
 	const char *name;
-	/* Up to max packets with envelope filled; payload valid until the next rx.  Never waits. */
+	/* Up to max packets with envelope filled; payload valid until the next rx or carrier.
+	 * Never waits. */
 	size_t (*rx)(struct weft_port *port, struct weft_pkt pkts[], size_t max);
 	/* Takes all n, at most WEFT_NET_BURST: what the network does not take now waits inside,
 	 * and its plane leaves the mask of room() until it is gone. */

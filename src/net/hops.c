@@ -8,9 +8,10 @@
  * the kernel's neighbour discovery (RFC 4861).  All paths of a pair on one plane share a first
  * hop: a plane is one NIC port, which hangs on one switch (or the peer itself).
  *
- * A dead plane must not keep two hosts from meeting, so a hop that nobody answers for stays
- * unknown and is filled in when the kernel tells of it.  What the kernel forgets we keep: it sees
- * none of our packets and thinks its entry unused.
+ * A dead plane must not keep two hosts from meeting, so a hop that nobody answers for, or to which
+ * no route leads (its interface is not there yet), stays unknown, and is filled in when the kernel
+ * knows more.  What the kernel forgets we keep: it sees none of our packets and thinks its entry
+ * unused.
  */
 #include "local.h"
 
@@ -25,11 +26,12 @@
 #define HOPS_MAX 4096u
 #define TRIES 20
 #define TRY_NS 10000000u
-#define ASK_EVERY 256u /* packets that had nowhere to go */
+#define ASK_EVERY 16u /* packets that had nowhere to go */
 
 struct hop {
+	uint8_t dst[16]; /* the first destination that led here */
 	uint8_t gateway[16], mac[6];
-	bool is_known;
+	bool is_routed, is_known;
 	uint32_t plane, misses;
 };
 
@@ -79,7 +81,7 @@ static void take_neighbour(struct hops *hops, const struct nlmsghdr *message)
 	for (uint32_t i = 0; dst && mac && i < hops->n; i++) {
 		struct hop *hop = &hops->hops[i];
 
-		if ((int)hops->ifindex[hop->plane] != n->ndm_ifindex ||
+		if ((int)hops->ifindex[hop->plane] != n->ndm_ifindex || !hop->is_routed ||
 			memcmp(hop->gateway, dst, 16) != 0)
 			continue;
 		memcpy(hop->mac, mac, 6);
@@ -214,26 +216,43 @@ void hops_close(struct hops *hops)
 
 /* ---- who hangs where ---- */
 
-static struct hop *find_or_add(struct hops *hops, uint32_t plane, const uint8_t gateway[16])
+/* Where no route leads, the destination stands for its own gateway until one does. */
+static struct hop *find_or_add(struct hops *hops, uint32_t plane, const uint8_t dst[16])
 {
+	uint8_t gateway[16];
+	bool is_routed = find_gateway(hops, plane, dst, gateway);
+
+	if (!is_routed)
+		memcpy(gateway, dst, 16);
 	for (uint32_t i = 0; i < hops->n; i++)
-		if (hops->hops[i].plane == plane && !memcmp(hops->hops[i].gateway, gateway, 16))
+		if (hops->hops[i].plane == plane && hops->hops[i].is_routed == is_routed &&
+			!memcmp(hops->hops[i].gateway, gateway, 16))
 			return &hops->hops[i];
 	if (hops->n == HOPS_MAX)
 		return NULL;
 	struct hop *hop = &hops->hops[hops->n++];
 
-	*hop = (struct hop){ .plane = plane };
+	*hop = (struct hop){ .plane = plane, .is_routed = is_routed };
+	memcpy(hop->dst, dst, 16);
 	memcpy(hop->gateway, gateway, 16);
 	return hop;
 }
 
+/* Without waiting; the answer may come as a notice. */
+static void seek(struct hops *hops, struct hop *hop)
+{
+	if (!hop->is_routed)
+		hop->is_routed = find_gateway(hops, hop->plane, hop->dst, hop->gateway);
+	if (!hop->is_routed)
+		return;
+	look_up(hops, hop);
+	if (!hop->is_known)
+		discover(hops, hop);
+}
+
 static void resolve(struct hops *hops, struct hop *hop)
 {
-	look_up(hops, hop);
-	if (hop->is_known)
-		return;
-	discover(hops, hop);
+	seek(hops, hop);
 	for (unsigned i = 0; i < TRIES && !hop->is_known; i++) {
 		weft_clock_sleep(TRY_NS);
 		look_up(hops, hop);
@@ -242,22 +261,30 @@ static void resolve(struct hops *hops, struct hop *hop)
 
 int hops_add(struct hops *hops, uint32_t peer, uint32_t plane, const uint8_t dst[16])
 {
-	uint8_t gateway[16];
-
 	WEFT_ASSERT(peer < WEFT_NET_PEERS_MAX && plane < hops->planes);
 	uint16_t *of = &hops->of[peer * hops->planes + plane];
+	struct hop *hop = find_or_add(hops, plane, dst);
 
-	*of = 0;
-	if (!find_gateway(hops, plane, dst, gateway))
-		return -1;
-	struct hop *hop = find_or_add(hops, plane, gateway);
-
-	if (!hop)
+	*of = hop ? (uint16_t)(1 + (hop - hops->hops)) : 0;
+	if (!hop || !hop->is_routed)
 		return -1;
 	if (!hop->is_known)
 		resolve(hops, hop);
-	*of = (uint16_t)(1 + (hop - hops->hops));
 	return 0;
+}
+
+void hops_follow(struct hops *hops, uint32_t plane, unsigned ifindex)
+{
+	WEFT_ASSERT(plane < hops->planes);
+	hops->ifindex[plane] = ifindex;
+	for (uint32_t i = 0; i < hops->n; i++) {
+		struct hop *hop = &hops->hops[i];
+
+		if (hop->plane != plane)
+			continue;
+		hop->is_routed = hop->is_known = false;
+		hop->misses = 0; /* the next packet asks */
+	}
 }
 
 void hops_drop(struct hops *hops, uint32_t peer)
@@ -278,8 +305,8 @@ const uint8_t *hops_mac(struct hops *hops, uint32_t peer, uint32_t plane)
 	if (WEFT_LIKELY(hop->is_known))
 		return hop->mac;
 	if (hop->misses++ % ASK_EVERY == 0)
-		discover(hops, hop);
-	return NULL;
+		seek(hops, hop);
+	return hop->is_known ? hop->mac : NULL;
 }
 
 int hops_fd(const struct hops *hops)

@@ -83,6 +83,8 @@ void hops_close(struct hops *hops);                                /* NULL is fi
  * neighbour that is not known yet.  -1: no route leads there by the plane's interface. */
 int hops_add(struct hops *hops, uint32_t peer, uint32_t plane, const uint8_t dst[16]);
 void hops_drop(struct hops *hops, uint32_t peer);
+/* The plane's interface is another by now (0: none): all that was known of the plane is void. */
+void hops_follow(struct hops *hops, uint32_t plane, unsigned ifindex);
 /* NULL: nobody has answered for it yet, or there is no route; asks again now and then. */
 const uint8_t *hops_mac(struct hops *hops, uint32_t peer, uint32_t plane);
 int hops_fd(const struct hops *hops);

@@ -54,7 +54,8 @@ struct ring {
 };
 
 struct plane {
-	int fd;
+	int fd; /* -1: the plane is missing */
+	struct mute *mute;
 	bool armed;     /* epoll tells when there is room again */
 	bool is_linear; /* the interface wants a frame in one piece */
 	uint8_t *map;
@@ -66,8 +67,7 @@ struct plane {
 
 struct afpacket {
 	struct eth eth; /* first */
-	struct mute *mute;
-	uint32_t turn; /* whose plane is read first */
+	uint32_t turn;  /* whose plane is read first */
 	struct plane planes[WEFT_PORTS_MAX];
 };
 
@@ -145,10 +145,8 @@ static bool wants_one_piece(const struct eth *eth, uint32_t index)
 }
 
 /* Protocol 0 until the filter is in place: nothing that is not ours ever comes in. */
-static int open_plane(struct afpacket *af, uint32_t index)
+static int open_socket(struct eth *eth, uint32_t index, struct plane *plane)
 {
-	struct eth *eth = &af->eth;
-	struct plane *plane = &af->planes[index];
 	struct sockaddr_ll name = { .sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)eth->ifindex[index] };
@@ -179,17 +177,37 @@ static int open_plane(struct afpacket *af, uint32_t index)
 	return eth_watch(eth, plane->fd, EPOLLIN, plane);
 }
 
+static int open_plane(struct eth *eth, uint32_t index, char *error, size_t error_bytes)
+{
+	struct plane *plane = &((struct afpacket *)eth)->planes[index];
+
+	if (open_socket(eth, index, plane)) {
+		snprintf(error, error_bytes, "plane %u: no packet socket on %s: %s%s", index,
+			eth->ifname[index], strerror(errno),
+			errno == EPERM ? " (needs CAP_NET_RAW)" : "");
+		return -1;
+	}
+	plane->mute = mute_open(
+		eth->udp_port, index, &eth->frames[index], eth->ifname[index], error, error_bytes);
+	return plane->mute ? 0 : -1;
+}
+
+static void close_plane(struct eth *eth, uint32_t index)
+{
+	struct plane *plane = &((struct afpacket *)eth)->planes[index];
+
+	if (plane->map)
+		munmap(plane->map, plane->map_bytes);
+	if (plane->fd >= 0)
+		close(plane->fd);
+	mute_close(plane->mute);
+	*plane = (struct plane){ .fd = -1 };
+}
+
 static void close_port(struct weft_port *port)
 {
 	struct afpacket *af = (struct afpacket *)port;
 
-	for (uint32_t i = 0; i < WEFT_PORTS_MAX; i++) {
-		if (af->planes[i].map)
-			munmap(af->planes[i].map, af->planes[i].map_bytes);
-		if (af->planes[i].fd >= 0)
-			close(af->planes[i].fd);
-	}
-	mute_close(af->mute);
 	eth_close(&af->eth);
 	free(af);
 }
@@ -317,13 +335,14 @@ static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 	WEFT_ASSERT(n <= WEFT_NET_BURST);
 	for (size_t i = 0; i < n; i++) {
 		struct plane *plane = &af->planes[pkts[i].port];
-		struct tpacket2_hdr *header = slot(&plane->tx, plane->tx_at);
 
 		WEFT_ASSERT(pkts[i].port < port->planes);
-		if (plane->tx_under == plane->tx.frames) {
+		if (plane->tx_under == plane->tx.frames) { /* full, or missing */
 			port->stats.tx_refused++;
 			continue;
 		}
+		struct tpacket2_hdr *header = slot(&plane->tx, plane->tx_at);
+
 		if (i + 1 < n)
 			fetch(pkts[i + 1].w.data, weft_wire_payload_bytes(&pkts[i + 1]));
 		uint8_t *at = (uint8_t *)header + TX_OFFSET;
@@ -389,23 +408,7 @@ static const struct weft_port_ops ops = {
 	.close = close_port,
 };
 
-static int open_all(
-	struct afpacket *af, const struct weft_eth_config *config, char *error, size_t error_bytes)
-{
-	if (eth_open(&af->eth, &ops, config, error, error_bytes))
-		return -1;
-	for (uint32_t i = 0; i < config->planes; i++) {
-		if (!open_plane(af, i))
-			continue;
-		snprintf(error, error_bytes, "plane %u: no packet socket on %s: %s%s", i,
-			af->eth.ifname[i], strerror(errno),
-			errno == EPERM ? " (needs CAP_NET_RAW)" : "");
-		return -1;
-	}
-	af->mute = mute_open(af->eth.udp_port, af->eth.frames,
-		(const char(*)[IF_NAMESIZE])af->eth.ifname, config->planes, error, error_bytes);
-	return af->mute ? 0 : -1;
-}
+static const struct eth_lanes lanes = { open_plane, close_plane };
 
 int weft_afpacket_open(struct weft_port **port, const struct weft_eth_config *config, char *error,
 	size_t error_bytes)
@@ -418,7 +421,7 @@ int weft_afpacket_open(struct weft_port **port, const struct weft_eth_config *co
 	}
 	for (uint32_t i = 0; i < WEFT_PORTS_MAX; i++)
 		af->planes[i].fd = -1;
-	if (open_all(af, config, error, error_bytes)) {
+	if (eth_open(&af->eth, &ops, &lanes, config, error, error_bytes)) {
 		close_port(&af->eth.port);
 		return -1;
 	}

@@ -154,35 +154,35 @@ static int open_queues(struct afxdp *af, uint32_t index, char *error, size_t err
 	return 0;
 }
 
-static int open_all(struct afxdp *af, const struct weft_port_ops *ops,
-	const struct weft_eth_config *config, char *error, size_t error_bytes)
+static int open_plane(struct eth *eth, uint32_t index, char *error, size_t error_bytes)
 {
-	if (eth_open(&af->eth, ops, config, error, error_bytes))
+	struct afxdp *af = (struct afxdp *)eth;
+
+	if (load_program(af, index))
+		return fail(af, index, "load a BPF program", error, error_bytes);
+	if (open_queues(af, index, error, error_bytes))
 		return -1;
-	for (uint32_t i = 0; i < config->planes; i++) {
-		if (load_program(af, i))
-			return fail(af, i, "load a BPF program", error, error_bytes);
-		if (open_queues(af, i, error, error_bytes))
-			return -1;
-		if (attach(af, i))
-			return fail(af, i, "attach a BPF program", error, error_bytes);
-	}
+	if (attach(af, index))
+		return fail(af, index, "attach a BPF program", error, error_bytes);
 	return 0;
+}
+
+static void close_plane(struct eth *eth, uint32_t index)
+{
+	struct plane *plane = &((struct afxdp *)eth)->planes[index];
+
+	if (plane->link_fd >= 0)
+		close(plane->link_fd);
+	for (uint32_t q = 0; q < plane->queues; q++)
+		xsk_close(&plane->xsk[q]);
+	bpf_object__close(plane->program);
+	*plane = (struct plane){ .link_fd = -1 };
 }
 
 static void close_port(struct weft_port *port)
 {
 	struct afxdp *af = (struct afxdp *)port;
 
-	for (uint32_t i = 0; i < WEFT_PORTS_MAX; i++) {
-		struct plane *plane = &af->planes[i];
-
-		if (plane->link_fd >= 0)
-			close(plane->link_fd);
-		for (uint32_t q = 0; q < plane->queues; q++)
-			xsk_close(&plane->xsk[q]);
-		bpf_object__close(plane->program);
-	}
 	eth_close(&af->eth);
 	free(af);
 }
@@ -264,9 +264,11 @@ static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 
 	WEFT_ASSERT(n <= WEFT_NET_BURST);
 	for (size_t i = 0; i < n; i++) {
+		struct plane *plane = &af->planes[pkts[i].port];
+		struct xsk *xsk = &plane->xsk[0];
+
 		WEFT_ASSERT(pkts[i].port < port->planes);
-		struct xsk *xsk = &af->planes[pkts[i].port].xsk[0];
-		uint8_t *frame = xsk_take(xsk);
+		uint8_t *frame = plane->queues ? xsk_take(xsk) : NULL; /* none: it is missing */
 
 		if (!frame) {
 			port->stats.tx_refused++;
@@ -322,6 +324,8 @@ static const struct weft_port_ops ops = {
 	.close = close_port,
 };
 
+static const struct eth_lanes lanes = { open_plane, close_plane };
+
 int weft_afxdp_open(struct weft_port **port, const struct weft_eth_config *config, char *error,
 	size_t error_bytes)
 {
@@ -334,7 +338,7 @@ int weft_afxdp_open(struct weft_port **port, const struct weft_eth_config *confi
 	for (uint32_t i = 0; i < WEFT_PORTS_MAX; i++)
 		af->planes[i].link_fd = -1;
 	(void)libbpf_set_print(NULL); /* it would talk to stderr */
-	if (open_all(af, &ops, config, error, error_bytes)) {
+	if (eth_open(&af->eth, &ops, &lanes, config, error, error_bytes)) {
 		close_port(&af->eth.port);
 		return -1;
 	}

@@ -3,6 +3,9 @@
  * eth - the part of a port that knows Ethernet: one interface per plane, whole frames.
  *
  * The interface of a plane is the one that has its address, or sends with it (addresses on lo).
+ * A plane without one, or whose interface is too narrow for full packets, is missing, and joins
+ * when it is good; one whose interface has gone, or is another by now, is missing in between.
+ *
  * The UDP port is held by an ordinary socket that throws everything away: no other program can
  * get the same number, and the kernel does not answer "port unreachable" for us.
  */
@@ -20,8 +23,14 @@
 #include <unistd.h>
 
 #define CARRIER_EVERY 4 /* turns between looks at the link socket while there is no time to wait */
-#define ETHERTYPE_HIGH 0x86 /* IPv6 */
+#define LOOK_NS UINT64_C(1000000000) /* between tries to open planes that are not there */
+#define ETHERTYPE_HIGH 0x86          /* IPv6 */
 #define ETHERTYPE_LOW 0xdd
+
+static uint32_t all_planes(const struct eth *eth)
+{
+	return (uint32_t)((UINT64_C(1) << eth->port.planes) - 1);
+}
 
 /* ---- opening ---- */
 
@@ -74,19 +83,38 @@ static int open_raw(struct eth *eth)
 	return 0;
 }
 
-static int open_interface(struct eth *eth, uint32_t plane, char *error, size_t error_bytes)
+static uint32_t mtu_needed(const struct eth *eth)
+{
+	return eth->frame_bytes - ETH_HEADER_BYTES;
+}
+
+/* Whether the plane's interface is there and wide enough; if not, why. */
+static bool is_there(const struct eth *eth, uint32_t plane, char *error, size_t error_bytes)
+{
+	char addr[WEFT_PLANE_TEXT_BYTES], name[IF_NAMESIZE];
+
+	weft_plane_text(eth->config.addr[plane], addr);
+	if (!eth->ifindex[plane] || !if_indextoname(eth->ifindex[plane], name)) {
+		snprintf(error, error_bytes,
+			"plane %u, address %s: no interface of this host has it", plane, addr);
+		return false;
+	}
+	uint32_t mtu = carrier_mtu(eth->ifindex[plane]);
+
+	if (mtu >= mtu_needed(eth))
+		return true;
+	snprintf(error, error_bytes,
+		"plane %u, address %s: %s has an MTU of %u bytes, packets of %u payload need %u",
+		plane, addr, name, mtu, eth->config.mtu_bytes, mtu_needed(eth));
+	return false;
+}
+
+static int open_lane(struct eth *eth, uint32_t plane, char *error, size_t error_bytes)
 {
 	struct ifreq request = { 0 };
 
-	eth->ifindex[plane] = carrier_find(eth->config.addr[plane]);
-	if (!eth->ifindex[plane] || !if_indextoname(eth->ifindex[plane], eth->ifname[plane])) {
-		char addr[WEFT_PLANE_TEXT_BYTES];
-
-		weft_plane_text(eth->config.addr[plane], addr);
-		snprintf(error, error_bytes,
-			"plane %u, address %s: no interface of this host has it", plane, addr);
-		return -1;
-	}
+	if (!if_indextoname(eth->ifindex[plane], eth->ifname[plane]))
+		eth->ifname[plane][0] = 0;
 	memcpy(request.ifr_name, eth->ifname[plane], IF_NAMESIZE);
 	if (ioctl(eth->hold_fd, SIOCGIFHWADDR, &request) ||
 		request.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
@@ -95,17 +123,57 @@ static int open_interface(struct eth *eth, uint32_t plane, char *error, size_t e
 		return -1;
 	}
 	memcpy(eth->mac[plane], request.ifr_hwaddr.sa_data, 6);
-	if (ioctl(eth->hold_fd, SIOCGIFMTU, &request) ||
-		(uint32_t)request.ifr_mtu < eth->frame_bytes - ETH_HEADER_BYTES) {
-		snprintf(error, error_bytes,
-			"plane %u: %s has an MTU of %d bytes, packets of %u payload need %u", plane,
-			eth->ifname[plane], request.ifr_mtu, eth->config.mtu_bytes,
-			eth->frame_bytes - ETH_HEADER_BYTES);
-		return -1;
-	}
 	frames_describe(&eth->frames[plane], (enum weft_encap_kind)eth->config.kind,
 		eth->config.addr[plane], eth->config.usid[plane], eth->udp_port);
+	hops_follow(eth->hops, plane, eth->ifindex[plane]);
+	if (eth->lanes->open(eth, plane, error, error_bytes)) {
+		eth->lanes->close(eth, plane);
+		return -1;
+	}
+	eth->open |= 1u << plane;
 	return 0;
+}
+
+static void close_lane(struct eth *eth, uint32_t plane)
+{
+	eth->open &= ~(1u << plane);
+	eth->full &= ~(1u << plane);
+	eth->lanes->close(eth, plane);
+}
+
+/* Looks where the planes are by now. */
+static void look(struct eth *eth)
+{
+	char why[256];
+
+	for (uint32_t i = 0; i < eth->port.planes; i++) {
+		unsigned before = eth->ifindex[i];
+
+		eth->ifindex[i] = carrier_find(eth->config.addr[i]);
+		carrier_follow(eth->carrier, i, eth->ifindex[i]);
+		bool there = is_there(eth, i, why, sizeof(why));
+
+		if (eth->open >> i & 1 && (!there || eth->ifindex[i] != before))
+			close_lane(eth, i);
+		if (there && !(eth->open >> i & 1))
+			(void)open_lane(eth, i, why, sizeof(why)); /* it stays missing */
+	}
+}
+
+/* What is missing may come; what is there and cannot be used is an error now. */
+static int open_lanes(struct eth *eth, char *error, size_t error_bytes)
+{
+	char why[256];
+
+	for (uint32_t i = 0; i < eth->port.planes; i++) {
+		if (!is_there(eth, i, why, sizeof(why))) {
+			if (!*error)
+				snprintf(error, error_bytes, "%s", why);
+		} else if (open_lane(eth, i, error, error_bytes)) {
+			return -1;
+		}
+	}
+	return eth->open ? 0 : -1;
 }
 
 static int open_eyes(struct eth *eth, char *error, size_t error_bytes)
@@ -118,7 +186,6 @@ static int open_eyes(struct eth *eth, char *error, size_t error_bytes)
 	eth->carrier = carrier_open(eth->ifindex, eth->port.planes, error, error_bytes);
 	if (!eth->carrier)
 		return -1;
-	eth->carrier_up = carrier_read(eth->carrier);
 	eth->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (eth->epoll_fd < 0 || eth_watch(eth, carrier_fd(eth->carrier), EPOLLIN, eth->carrier) ||
 		eth_watch(eth, hops_fd(eth->hops), EPOLLIN, eth->hops)) {
@@ -128,11 +195,13 @@ static int open_eyes(struct eth *eth, char *error, size_t error_bytes)
 	return 0;
 }
 
-int eth_open(struct eth *eth, const struct weft_port_ops *ops, const struct weft_eth_config *config,
-	char *error, size_t error_bytes)
+int eth_open(struct eth *eth, const struct weft_port_ops *ops, const struct eth_lanes *lanes,
+	const struct weft_eth_config *config, char *error, size_t error_bytes)
 {
 	const char *wrong = refuse(config);
 
+	*error = 0;
+	eth->lanes = lanes;
 	eth->hold_fd = eth->epoll_fd = -1;
 	if (wrong) {
 		snprintf(error, error_bytes, "%s", wrong);
@@ -150,15 +219,19 @@ int eth_open(struct eth *eth, const struct weft_port_ops *ops, const struct weft
 		return -1;
 	}
 	for (uint32_t i = 0; i < config->planes; i++)
-		if (open_interface(eth, i, error, error_bytes))
-			return -1;
+		eth->ifindex[i] = carrier_find(config->addr[i]);
 	/* A thread's timers may by default be 50 us late; ours decide about retransmissions. */
 	(void)prctl(PR_SET_TIMERSLACK, 1);
-	return open_eyes(eth, error, error_bytes);
+	if (open_eyes(eth, error, error_bytes) || open_lanes(eth, error, error_bytes))
+		return -1;
+	eth->carrier_up = carrier_read(eth->carrier) & eth->open;
+	return 0;
 }
 
 void eth_close(struct eth *eth)
 {
+	for (uint32_t i = 0; i < WEFT_PORTS_MAX; i++)
+		eth->lanes->close(eth, i);
 	carrier_close(eth->carrier);
 	hops_close(eth->hops);
 	raw_close(eth->raw);
@@ -208,12 +281,27 @@ size_t eth_wait(struct eth *eth, uint64_t max_ns, void *data[], size_t n)
 	return told;
 }
 
+/* Addresses come and go; a plane that could not be opened may be good by now, whatever is told. */
+static void look_at_links(struct eth *eth)
+{
+	uint32_t up = carrier_read(eth->carrier);
+	bool is_whole = eth->open == all_planes(eth);
+	uint64_t now = is_whole ? 0 : weft_clock_now(NULL);
+
+	if (carrier_has_moved(eth->carrier) || now > eth->look_at_ns) {
+		eth->look_at_ns = now + LOOK_NS;
+		look(eth);
+		up = carrier_read(eth->carrier);
+	}
+	eth->carrier_up = up & eth->open;
+}
+
 uint32_t eth_carrier(struct weft_port *port)
 {
 	struct eth *eth = (struct eth *)port;
 
 	if (eth->carrier_age++ % CARRIER_EVERY == 0)
-		eth->carrier_up = carrier_read(eth->carrier);
+		look_at_links(eth);
 	return eth->carrier_up;
 }
 
@@ -222,7 +310,7 @@ uint32_t eth_room(struct weft_port *port, size_t *max)
 	const struct eth *eth = (const struct eth *)port;
 
 	*max = WEFT_NET_BURST;
-	return (port->planes == 32 ? UINT32_MAX : (1u << port->planes) - 1) & ~eth->full;
+	return all_planes(eth) & ~eth->full;
 }
 
 /* ---- frames ---- */

@@ -10,8 +10,18 @@
 
 #define ETH_HEADER_BYTES 14u
 
+struct eth;
+
+/* What a port does for one plane, whose interface (ifindex, ifname, mac, frames) is known. */
+struct eth_lanes {
+	int (*open)(struct eth *eth, uint32_t plane, char *error, size_t error_bytes);
+	void (*close)(
+		struct eth *eth, uint32_t plane); /* also one that is half open, or never was */
+};
+
 struct eth {
 	struct weft_port port; /* first */
+	const struct eth_lanes *lanes;
 	struct weft_eth_config config;
 	struct raw *raw;
 	struct carrier *carrier;
@@ -21,17 +31,20 @@ struct eth {
 	uint32_t frame_bytes; /* of the largest frame that goes or comes */
 	uint32_t encap_bytes; /* IP and UDP, for the counters */
 	uint32_t full;        /* planes that take nothing now */
+	uint32_t open;        /* planes that are there; a packet for another is refused */
+	uint64_t look_at_ns;
 	uint32_t carrier_up, carrier_age;
-	unsigned ifindex[WEFT_PORTS_MAX];
+	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
 	char ifname[WEFT_PORTS_MAX][IF_NAMESIZE];
 	uint8_t mac[WEFT_PORTS_MAX][6];
 	struct frames frames[WEFT_PORTS_MAX]; /* what is ours, per plane */
 };
 
-/* -1: error says why in one line; eth_close() then cleans up as well. */
-int eth_open(struct eth *eth, const struct weft_port_ops *ops, const struct weft_eth_config *config,
-	char *error, size_t error_bytes);
-void eth_close(struct eth *eth); /* all but *eth itself */
+/* With the planes that are there, at least one.  -1: error says why in one line; eth_close() then
+ * cleans up as well. */
+int eth_open(struct eth *eth, const struct weft_port_ops *ops, const struct eth_lanes *lanes,
+	const struct weft_eth_config *config, char *error, size_t error_bytes);
+void eth_close(struct eth *eth); /* lanes and all, but *eth itself */
 
 int eth_watch(struct eth *eth, int fd, uint32_t events, void *data); /* for eth_wait() */
 void eth_rewatch(struct eth *eth, int fd, uint32_t events, void *data);

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_BYTES 16384u
+#define TEXT_BYTES 2048u
 
 struct mute {
 	struct nft_ctx *nft;
@@ -42,8 +42,8 @@ static void say(struct mute *mute, const char *format, ...)
 	mute->at += (size_t)n;
 }
 
-struct mute *mute_open(uint16_t udp_port, const struct frames frames[],
-	const char ifnames[][IF_NAMESIZE], uint32_t planes, char *error, size_t error_bytes)
+struct mute *mute_open(uint16_t udp_port, uint32_t plane, const struct frames *frames,
+	const char *ifname, char *error, size_t error_bytes)
 {
 	struct mute *mute = calloc(1, sizeof(*mute));
 
@@ -54,19 +54,15 @@ struct mute *mute_open(uint16_t udp_port, const struct frames frames[],
 		mute_close(mute);
 		return NULL;
 	}
-	say(mute, "table netdev weft_%u { flags owner;\n", udp_port);
-	for (uint32_t i = 0; i < planes; i++) {
-		say(mute, "chain plane%u { type filter hook ingress device \"%s\" priority 0;\n", i,
-			ifnames[i]);
-		for (uint32_t r = 0; r < frames[i].n; r++) {
-			char rule[FRAMES_NFT_MAX];
+	say(mute, "table netdev weft_%u_%u { flags owner;\n", udp_port, plane);
+	say(mute, "chain plane { type filter hook ingress device \"%s\" priority 0;\n", ifname);
+	for (uint32_t r = 0; r < frames->n; r++) {
+		char rule[FRAMES_NFT_MAX];
 
-			(void)frames_nft(&frames[i], r, rule, sizeof(rule));
-			say(mute, "%s drop;\n", rule);
-		}
-		say(mute, "}\n");
+		(void)frames_nft(frames, r, rule, sizeof(rule));
+		say(mute, "%s drop;\n", rule);
 	}
-	say(mute, "}\n");
+	say(mute, "}\n}\n");
 	nft_ctx_buffer_output(mute->nft);
 	nft_ctx_buffer_error(mute->nft);
 	if (!nft_run_cmd_from_buffer(mute->nft, mute->text))

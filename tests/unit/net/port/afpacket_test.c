@@ -140,6 +140,12 @@ TEST(wait_for__returns_when_a_link_changes)
 	ether_case_link(weft_afpacket_open);
 }
 
+TEST(weft_afpacket_open__does_without_a_plane_until_it_is_there)
+{
+	ether_case_planes(weft_afpacket_open, WEFT_ENCAP_USID);
+	ether_case_planes(weft_afpacket_open, WEFT_ENCAP_STEV);
+}
+
 TEST(weft_afpacket_open__leaves_nothing_behind_when_killed)
 {
 	ether_case_killed(weft_afpacket_open, "nft list tables");

@@ -104,6 +104,11 @@ TEST(take_back__a_link_that_is_down_refuses_and_later_sends_only_what_is_new)
 	b->ops->close(b);
 }
 
+TEST(weft_afxdp_open__does_without_a_plane_until_it_is_there)
+{
+	ether_case_planes(weft_afxdp_open, WEFT_ENCAP_USID);
+}
+
 TEST(wait_for__returns_when_a_link_changes)
 {
 	ether_case_link(weft_afxdp_open);

@@ -7,6 +7,19 @@
 
 static const struct weft_port_ops no_ops = { .name = "none" };
 
+static int open_nothing(struct eth *eth, uint32_t plane, char *error, size_t error_bytes)
+{
+	(void)eth, (void)plane, (void)error, (void)error_bytes;
+	return 0;
+}
+
+static void close_nothing(struct eth *eth, uint32_t plane)
+{
+	(void)eth, (void)plane;
+}
+
+static const struct eth_lanes no_lanes = { open_nothing, close_nothing };
+
 static struct eth *open_end(unsigned end, uint8_t kind)
 {
 	struct weft_eth_config config = ether_config(end, kind);
@@ -15,7 +28,7 @@ static struct eth *open_end(unsigned end, uint8_t kind)
 	REQUIRE(eth);
 	ether_build();
 	ether_enter(end);
-	if (eth_open(eth, &no_ops, &config, ether_error, sizeof(ether_error)))
+	if (eth_open(eth, &no_ops, &no_lanes, &config, ether_error, sizeof(ether_error)))
 		CHECK_FAIL("%s", ether_error);
 	REQUIRE(eth->carrier);
 	return eth;
@@ -35,7 +48,8 @@ TEST(eth_open__holds_a_udp_port_of_its_own)
 
 	CHECK(a->udp_port > 0);
 	config.udp_port = a->udp_port;
-	CHECK_EQ(eth_open(&other, &no_ops, &config, ether_error, sizeof(ether_error)), -1);
+	CHECK_EQ(eth_open(&other, &no_ops, &no_lanes, &config, ether_error, sizeof(ether_error)),
+		-1);
 	CHECK(strstr(ether_error, "UDP port") != NULL);
 	eth_close(&other);
 	close_end(a);

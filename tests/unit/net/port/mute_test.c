@@ -32,15 +32,13 @@ static bool is_heard(uint16_t udp_port)
 
 TEST(mute_open__keeps_the_stack_from_seeing_our_port_until_closed)
 {
-	static const char names[2][IF_NAMESIZE] = { "lo", "lo" };
-	struct frames frames[2];
+	struct frames frames;
 
 	netns_enter();
 	shell("ip link set lo up");
-	describe(&frames[0]);
-	describe(&frames[1]);
+	describe(&frames);
 	CHECK(is_heard(4791));
-	struct mute *mute = mute_open(4791, frames, names, 2, error, sizeof(error));
+	struct mute *mute = mute_open(4791, 0, &frames, "lo", error, sizeof(error));
 
 	if (!mute && strstr(error, "not supported"))
 		SKIP(error);
@@ -57,16 +55,18 @@ TEST(mute_open__keeps_the_stack_from_seeing_our_port_until_closed)
 
 TEST(mute_open__says_what_is_wrong_in_one_line)
 {
-	static const char names[1][IF_NAMESIZE] = { "lo" };
 	struct frames frames;
 
 	netns_enter();
 	describe(&frames);
-	struct mute *mute = mute_open(4791, &frames, names, 1, error, sizeof(error));
+	struct mute *mute = mute_open(4791, 0, &frames, "lo", error, sizeof(error)), *other;
 
 	if (!mute)
 		SKIP(error);
-	CHECK(!mute_open(4791, &frames, names, 1, error, sizeof(error))); /* it has an owner */
+	CHECK(!mute_open(4791, 0, &frames, "lo", error, sizeof(error))); /* it has an owner */
 	CHECK(strstr(error, "nftables") && !strchr(error, '\n'));
+	other = mute_open(4791, 1, &frames, "lo", error, sizeof(error));
+	CHECK(other != NULL);
+	mute_close(other);
 	mute_close(mute);
 }
