@@ -469,6 +469,9 @@ function(weft_shape)
 	_weft_program(fixture_check base)
 	_weft_test(shape/can_fail/check shape ${shape}/self_test.sh ${shape}/fixtures/check
 		${shape}/check.sh $<TARGET_FILE:fixture_check>)
+	_weft_test(shape/documents shape ${shape}/documents.sh ${tree})
+	_weft_test(shape/can_fail/documents shape ${shape}/self_test.sh ${shape}/fixtures/documents
+		${shape}/documents.sh)
 	_weft_test(shape/manual shape ${shape}/manual.sh ${tree} ${CMAKE_BINARY_DIR})
 	_weft_test(shape/can_fail/manual shape ${shape}/self_test.sh ${shape}/fixtures/manual
 		${shape}/manual.sh ${shape}/fixtures/manual/bin)

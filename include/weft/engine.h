@@ -279,7 +279,6 @@ void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n
 size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
 		   uint32_t ports_free, uint64_t now);
 uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle */
-/* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
 /*
  * Asks the processor for the memory that the next calls will touch; for callers with more endpoints
  * than a cache holds.  Steps 0, 1, 2, 3 in this order, some other work between, then the calls.
@@ -287,6 +286,7 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle 
 void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
 /* The same for a packet that will be put in: steps 0 and 1, the packet itself in the cache. */
 void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pkt, unsigned step);
+/* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
 bool weft_wants_output(const struct weft_endpoint *ep);
 bool weft_wants_data(const struct weft_endpoint *ep); /* not only for answers */
 /*

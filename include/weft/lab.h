@@ -2,10 +2,12 @@
 #ifndef WEFT_LAB_H
 #define WEFT_LAB_H
 /*
- * lab - an emulated fabric on this machine, made of the kernel's own SRv6 switches.
+ * lab - an emulated fabric on this machine: hosts in network namespaces, between them our switches
+ * in a process (soft) or in the kernel (XDP), or the kernel's own SRv6.
  *
- *   fabric file --> keeper process -- owns --> one network namespace per host and switch,
- *                      ^                       veth cables, seg6local tables, token buckets
+ *   fabric file --> keeper process -- owns --> one network namespace per host, veth cables, and
+ *                      ^                       `weft switch`; or one namespace per switch as well,
+ *                      |                       with seg6local tables and token buckets
  *       weft_lab_open  | unix socket
  *                      +--- faults, counters, "let me in": any process of the same user
  *

@@ -13,7 +13,7 @@
  *                                                   +------------------------+
  *
  * Time     The pump takes its clock as a parameter and reads it once per step; clock.c is the
- *          only file of the house that asks the operating system.
+ *          only file of this room that asks the operating system.
  * Memory   Opening allocates, closing frees, nothing in between allocates.  A received packet's
  *          payload lies in the port's buffers until the next rx burst; a sent packet's payload
  *          stays in the application's memory and is not copied in user space.

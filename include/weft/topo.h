@@ -42,7 +42,6 @@ extern "C" {
 
 struct weft_topo;
 
-/* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
 /*
  * Ways along a link, as bits: away from hosts, to hosts.  What breaks one way or both, and is not
  * told which (loss, corrupt, blackhole, hole), breaks both, in a simulation as in a lab.
@@ -52,6 +51,7 @@ enum weft_way { WEFT_WAY_UP = 1, WEFT_WAY_DOWN = 2, WEFT_WAY_BOTH = 3 };
 /* "up", "down", "both"; false: none of these, and *way is what it was. */
 bool weft_way_parse(const char *text, uint32_t *way);
 
+/* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
 enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 
 /* What a switch of ours does with data that does not fit, and what it marks (fabric.h). */

@@ -90,6 +90,7 @@ uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt); /* con
 uint32_t region_key(const struct weft_endpoint *ep, uint32_t salt, uint32_t slot);
 
 /* memwin.c */
+
 /* A message of this QP says that one is to be shut; false: it may not. */
 bool memwin_shut_by(struct weft_qp *qp, uint32_t rkey);
 
@@ -135,6 +136,7 @@ void tails_store(struct ext *ext, uint32_t rkey); /* out of turn */
 void tails_forget(struct ext *ext, const uint8_t *base, uint64_t len_bytes);
 
 /* recvq.c */
+
 /* The receive of the message that is `ahead` of the next one to end; NULL: none is posted. */
 struct recv_slot *recvq_bind(struct weft_qp *qp, uint16_t ahead);
 void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);

@@ -31,7 +31,8 @@ struct file {
 	int line;
 	int function_start; /* 0 outside */
 	bool in_comment;
-	bool is_c;
+	bool is_c, is_header;
+	bool ended_comment; /* the line before was the end of one, or all of one */
 };
 
 static const struct {
@@ -181,6 +182,17 @@ static void blank(struct file *f, const char *line, size_t len)
 	}
 }
 
+/* Comments of declarations: of two in a row, the first has lost its declaration. */
+static void check_comments(struct file *f, const char *line)
+{
+	const char *text = line + strspn(line, " \t");
+	bool begins = starts_with(text, "/*");
+
+	if (f->is_header && begins && f->ended_comment && f->line > 2)
+		fault(f->path, f->line, "two comments in a row: whose is the first?");
+	f->ended_comment = (begins || *text == '*') && ends_with(text, "*/");
+}
+
 static void check_calls(const struct file *f)
 {
 	for (size_t i = 0; i < WEFT_COUNT(banned); i++) {
@@ -274,7 +286,8 @@ static void check_file(const char *path)
 		fault(path, 0, "cannot be read");
 		return;
 	}
-	f.is_c = ends_with(path, ".c") || ends_with(path, ".h") || ends_with(path, ".def");
+	f.is_header = ends_with(path, ".h");
+	f.is_c = f.is_header || ends_with(path, ".c") || ends_with(path, ".def");
 	while ((len = getline(&line, &line_bytes, in)) > 0) {
 		f.line++;
 		ended = line[len - 1] == '\n';
@@ -288,6 +301,7 @@ static void check_file(const char *path)
 			continue;
 		blank(&f, line, (size_t)len);
 		check_function(&f);
+		check_comments(&f, line);
 		check_calls(&f);
 	}
 	if (!ended)

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# documents.sh ROOMS.TXT ROOT: what documents say of the tree is so.
+#
+# ARCHITECTURE.md has a row for each room, and each of the engine's files once.  A path in
+# backticks exists (but for placeholders like src/ROOM/file.c, in CONTRIBUTING.md and decisions),
+# and a word WEFT_... is one that the tree knows.
+set -u
+export LC_ALL=C.UTF-8
+rooms=$(realpath "$1")
+cd "$2" || exit 2
+faults=0
+
+fault() { printf '%s\n' "$1"; faults=1; }
+
+# rows SECTION PATTERN: how many lines of that section of ARCHITECTURE.md ("": before the first)
+rows() { awk -v s="$1" '/^## /{at=substr($0, 4)} at == s' ARCHITECTURE.md | grep -cE -- "$2"; }
+
+while IFS='|' read -r kind room _ _ sources; do
+	[ "$kind" = room ] || continue
+	[ "$(rows "" "^\| \`$room\` \|")" = 1 ] ||
+		fault "ARCHITECTURE.md:1: wants one row for \`$room\`"
+	[ "$room" = engine ] || continue
+	for source in $sources; do
+		name=${source#src/engine/}
+		[ "$(rows "The engine's files" "^\|.*\`$name\`.*\|")" = 1 ] ||
+			fault "ARCHITECTURE.md:1: wants one row for \`$name\` of the engine"
+	done
+done <"$rooms"
+
+documents=$(find . -name '*.md' -not -path './build*' -not -path './tests/shape/*' -printf '%P\n' |
+	sort)
+placeholders='ROOM|file_test|/file\.|/name|_verb'
+while IFS=: read -r file line path; do
+	[ -e "$path" ] || fault "$file:$line: $path is not there"
+done < <(grep -noHE '`(src|tests|include|docs|cmake|tools|examples|bench|experiments)/[^` *<]+`' \
+	$documents /dev/null | tr -d '`' | grep -vE ":.*($placeholders)")
+
+known=$(grep -rohE '\bWEFT_[A-Z0-9_]+\b' --exclude-dir=shape --exclude='*.md' \
+	include src tools tests cmake examples bench experiments .ci CMakeLists.txt Makefile \
+	2>/dev/null | sort -u)
+while IFS=: read -r file line word; do
+	grep -qx "$word" <<<"$known" || fault "$file:$line: nothing is called $word"
+done < <(grep -noHE '\bWEFT_[A-Z0-9_]+\b' $documents /dev/null | sort -t: -k3 -u)
+exit $faults
