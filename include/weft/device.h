@@ -68,7 +68,8 @@ int weft_dev_list(struct weft_dev_name list[WEFT_DEV_MAX], char *error, size_t e
 /* A line on stderr, behind "weft: ", for what an API has no words for; nothing where $WEFT_LOG is
  * "quiet", or where nobody empties stderr. */
 void weft_dev_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Also: EMFILE: 1024 processes use this host's devices.  error: one line. */
+/* Also: ENODEV: not as it is configured; ENOMEM, EMFILE, ENFILE, EAGAIN; EMFILE: 1024 processes use
+ * this host's devices; EADDRNOTAVAIL: no plane of it is there (so far).  error: one line. */
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
 /* What is still open on it is dead then, and can only be closed.  Waits up to ~0.2 s for last

@@ -66,6 +66,8 @@ struct weft_live_config {
  */
 const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES]);
 void weft_live_defaults(struct weft_live_config *config);
+/* -1: error says why; errno is ENOMEM, EMFILE, ENFILE or EAGAIN where that was lacking, and
+ * EADDRNOTAVAIL where no plane is there (so far). */
 int weft_live_open(struct weft_live **live, const struct weft_live_config *config, char *error,
 	size_t error_bytes);
 void weft_live_close(struct weft_live *live);

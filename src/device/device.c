@@ -91,6 +91,13 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	return 0;
 }
 
+/* Of weft_live_open(): what the next try may not meet. */
+static bool is_passing(int error)
+{
+	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
+	       error == EADDRNOTAVAIL;
+}
+
 static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 {
 	dev->mrs = calloc(KEYS, sizeof(*dev->mrs));
@@ -101,7 +108,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 		return ENOMEM;
 	}
 	if (open_live(dev, error, error_bytes))
-		return ENODEV;
+		return is_passing(errno) ? errno : ENODEV;
 	if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);

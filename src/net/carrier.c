@@ -197,6 +197,16 @@ unsigned carrier_find(const uint8_t addr[16])
 	return search.ifindex ? search.ifindex : find_address(addr, true);
 }
 
+int carrier_blindness(void)
+{
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list))
+		return errno;
+	freeifaddrs(list);
+	return 0;
+}
+
 struct discipline {
 	unsigned ifindex;
 	char *name; /* of 16 */

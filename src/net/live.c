@@ -263,6 +263,7 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		snprintf(error, error_bytes, "no memory");
 		return -1;
 	}
+	errno = 0;
 	live->listener = -1;
 	live->config = *config;
 	if (config->planes) {
@@ -299,7 +300,10 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 	if (!rc)
 		rc = open_engine(live, error, error_bytes);
 	if (rc) {
+		int why = errno;
+
 		weft_live_close(live);
+		errno = why;
 		return -1;
 	}
 	*out = live;

@@ -52,6 +52,8 @@ uint32_t net_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
 /* By number the interface that has this address, or, for one on lo, the one that a route sends
  * packets out by which bear it; 0: none. */
 unsigned carrier_find(const uint8_t addr[16]);
+/* 0, or why nobody can say now which interfaces there are: EMFILE, ENOMEM. */
+int carrier_blindness(void);
 /* Whether its queueing discipline does more than queue, and what it is called. */
 bool carrier_shaper(unsigned ifindex, char name[16]);
 

@@ -2,10 +2,10 @@
 /*
  * device - the devices of this host, opened once for all connections of a process.
  *
- * One that could not be opened for want of memory or descriptors is tried again with the next
- * connection: a server outlives such a moment.  An id gets the device whose address it is bound
- * to; with any other address the first.  A child of fork() opens them anew: its parent's are dead
- * there.
+ * One that could not be opened for want of memory, descriptors or planes is tried again with the
+ * next connection: a server outlives such a moment.  An id gets the device whose address it is
+ * bound to; with any other address the first.  A child of fork() opens them anew: its parent's are
+ * dead there.
  */
 #include "local.h"
 
@@ -13,14 +13,17 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft/net.h>
 
 #define DEVICES_MAX 16
 #define GID_INDEX 3
+#define PLANES_NS UINT64_C(1000000000)
 
 static struct ibv_context *contexts[DEVICES_MAX + 1];
 static struct ibv_pd *pds[DEVICES_MAX];
 static int n_contexts;
 static bool all_open; /* or it would be in vain to try again */
+static uint64_t again_ns;
 static struct weft_lock lock = WEFT_LOCK_INIT;
 
 static bool is_open(const char *name)
@@ -32,10 +35,13 @@ static bool is_open(const char *name)
 	return false;
 }
 
-/* What may be there the next time. */
-static bool is_short_of(int error)
+/* What may be there the next time; planes, by other hands, not within a second. */
+static bool is_passing(int error)
 {
-	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN;
+	if (error == EADDRNOTAVAIL)
+		again_ns = weft_clock_now(NULL) + PLANES_NS;
+	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
+	       error == EADDRNOTAVAIL;
 }
 
 static void open_missing(void)
@@ -43,7 +49,7 @@ static void open_missing(void)
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
 
-	all_open = list || !is_short_of(errno);
+	all_open = list || !is_passing(errno);
 	for (int i = 0; list && i < n && n_contexts < DEVICES_MAX; i++) {
 		if (is_open(ibv_get_device_name(list[i])))
 			continue;
@@ -51,7 +57,7 @@ static void open_missing(void)
 
 		if (context)
 			contexts[n_contexts++] = context;
-		else if (is_short_of(errno))
+		else if (is_passing(errno))
 			all_open = false;
 	}
 	if (list)
@@ -61,7 +67,7 @@ static void open_missing(void)
 static int count(void)
 {
 	weft_lock_take(&lock);
-	if (!all_open)
+	if (!all_open && weft_clock_now(NULL) >= again_ns)
 		open_missing();
 	int n = n_contexts;
 	weft_lock_give(&lock);

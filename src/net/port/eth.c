@@ -173,6 +173,11 @@ static int open_lanes(struct eth *eth, char *error, size_t error_bytes)
 			return -1;
 		}
 	}
+	int blind = carrier_blindness();
+
+	if (!eth->open && blind)
+		snprintf(error, error_bytes, "cannot look for interfaces: %s", strerror(blind));
+	errno = blind ? blind : EADDRNOTAVAIL;
 	return eth->open ? 0 : -1;
 }
 

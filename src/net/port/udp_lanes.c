@@ -260,11 +260,16 @@ int udp_lanes_open(struct udp *udp, char *error, size_t error_bytes)
 	for (plane = 0; plane < udp->port.planes; plane++)
 		if (udp->planes_open >> plane & 1 && udp->ifindex[plane])
 			return 0;
-	return complain(udp, 0,
-		is_narrow(udp, 0) ? "the MTU of its interface is too small for these packets"
-		: udp->ifindex[0] ? "cannot be used yet: it is tentative; is there a cable?"
-				  : "no interface of this host has it",
+	int why = carrier_blindness();
+
+	(void)complain(udp, 0,
+		why                 ? strerror(why)
+		: is_narrow(udp, 0) ? "the MTU of its interface is too small for these packets"
+		: udp->ifindex[0]   ? "cannot be used yet: it is tentative; is there a cable?"
+				    : "no interface of this host has it",
 		error, error_bytes);
+	errno = why ? why : EADDRNOTAVAIL;
+	return -1;
 }
 
 void udp_lanes_close(struct udp *udp)

@@ -10,8 +10,10 @@ TEST(device_leave__says_good_bye_for_a_program_that_does_not)
 
 	pair_open(s, WEFT_DEV_EXTENDED);
 	CHECK_EQ(side_recv(s[0], 1, 0, 100), 0);
-	CHECK_EQ(side_post(s[1], (struct weft_dev_send){ .op = WEFT_DEV_SEND,
-					 .flags = WEFT_DEV_SIGNALED }, 0, 100), 0);
+	CHECK_EQ(side_post(s[1],
+			 (struct weft_dev_send){ .op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED },
+			 0, 100),
+		0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	CHECK(device_leave(s[0]->dev)); /* right after its last completion */
 	CHECK_EQ(s[0]->dev->n_zombies, 0);
@@ -38,8 +40,35 @@ TEST(weft_dev_open__says_what_is_wrong)
 	struct weft_dev *dev;
 	char error[256] = "";
 
-	CHECK(weft_dev_open(&dev, &name, error, sizeof(error)) != 0);
+	CHECK_EQ(weft_dev_open(&dev, &name, error, sizeof(error)), EADDRNOTAVAIL);
 	CHECK(strstr(error, "address") != NULL);
+	snprintf(name.planes, sizeof(name.planes), "%s", "127.0.0.1,not an address");
+	CHECK_EQ(weft_dev_open(&dev, &name, error, sizeof(error)), ENODEV);
+}
+
+/* Who opens one again later has to know that it is worth it. */
+TEST(weft_dev_open__tells_want_of_descriptors_from_a_wrong_configuration)
+{
+	struct weft_dev_name name = { .name = "x", .planes = "127.0.0.1" };
+	int lowest = dup(0), refused = 0, rc = -1;
+	struct rlimit before, limit;
+	struct weft_dev *dev;
+	char error[256] = "";
+
+	REQUIRE(lowest >= 0 && !getrlimit(RLIMIT_NOFILE, &before));
+	close(lowest);
+	for (rlim_t more = 0; more < 64 && rc; more++) {
+		limit = (struct rlimit){ (rlim_t)lowest + more, before.rlim_max };
+		REQUIRE(!setrlimit(RLIMIT_NOFILE, &limit));
+		rc = weft_dev_open(&dev, &name, error, sizeof(error));
+		refused += rc != 0;
+		if (rc && rc != EMFILE && rc != ENOMEM)
+			CHECK_FAIL("%d descriptors: %s: %s", (int)more, strerror(rc), error);
+	}
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &before));
+	CHECK_EQ(rc, 0);
+	CHECK(refused > 5);
+	REQUIRE(!rc && !weft_dev_close(dev));
 }
 
 static long resident_kib(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "check.h"
 #include "local.h"
+#include "netns.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -25,6 +25,9 @@ static int listen_once(void)
 {
 	char error[200] = "";
 
+	netns_enter(); /* where the port is nobody else's */
+	if (listener < 0)
+		(void)shell("ip link set lo up");
 	if (listener < 0)
 		listener = line_listen(PORT, error, sizeof(error));
 	return listener;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
 
+#include <weft/net.h>
+
 TEST(device_for__finds_one_for_any_address)
 {
 	struct sockaddr_in own = loopback(0), other = loopback(0);
@@ -45,6 +47,26 @@ TEST(rdma_get_devices__tries_again_what_was_short_of_memory_or_descriptors)
 	CHECK_EQ(n, 0);
 	CHECK_EQ(one_device_opened, opened + 1);
 	CHECK_EQ(found_with(0), 1);
+}
+
+/* They come late, by other hands; each try says that they are missing. */
+TEST(rdma_get_devices__waits_a_second_before_it_looks_for_planes_again)
+{
+	int n = -1;
+
+	CHECK_EQ(found_with(EADDRNOTAVAIL), 0);
+	uint32_t opened = one_device_opened;
+
+	rdma_free_devices(rdma_get_devices(&n));
+	CHECK_EQ(one_device_opened, opened);
+	uint64_t end = weft_clock_now(NULL) + UINT64_C(5000000000);
+
+	while (!n && weft_clock_now(NULL) < end) {
+		usleep(100000);
+		rdma_free_devices(rdma_get_devices(&n));
+	}
+	CHECK_EQ(n, 1);
+	CHECK_EQ(one_device_opened, opened + 1);
 }
 
 TEST(rdma_get_devices__lists_what_is_open)
