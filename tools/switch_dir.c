@@ -65,10 +65,12 @@ bool switch_dir_make(char dir[SWITCH_DIR_BYTES], const char *given, const char *
 static bool answers(const char *dir)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/control", dir);
-	bool ok = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address));
+	/* EAGAIN: others wait there already; it may be stopped, but it is one. */
+	bool ok = fd >= 0 &&
+		  (!connect(fd, (struct sockaddr *)&address, sizeof(address)) || errno == EAGAIN);
 	if (fd >= 0)
 		(void)close(fd);
 	return ok;

@@ -222,6 +222,7 @@ void switch_show_rates(const json_t *before, const json_t *after, const struct t
 	const json_t *old_all = json_object_get(before, "switches"), *node, *port;
 	uint64_t ns = number(after, "at_ns") - number(before, "at_ns");
 	double seconds = ns ? (double)ns / 1e9 : 1;
+	bool any = false;
 	struct table table;
 	size_t i, k;
 
@@ -246,9 +247,12 @@ void switch_show_rates(const json_t *before, const json_t *after, const struct t
 					 number(json_array_get(old, k), columns[c].counter);
 			if (moved)
 				add_rate(&table, node, json_array_get(old, k), port, seconds);
+			any |= moved;
 		}
 	}
 	table_print(&table, term);
+	if (!any)
+		fprintf(term->out, "no port has carried anything for %.3g s\n", seconds);
 }
 
 /* ---- tables and links ---- */

@@ -193,8 +193,10 @@ static int connect_to(
 	contact->end = greet->end;
 	contact->end.absent = absent;
 	if (weft_live_peer_open(dev->live, &contact->end, &contact->peer, &contact->pathset, error,
-		    sizeof(error)))
+		    sizeof(error))) {
+		say_unfit(dev, &contact->end, error);
 		return -1;
+	}
 	contact->known = true;
 	contact->eq_number = greet->qp.eq_number;
 	contact->psn = greet->qp.psn;

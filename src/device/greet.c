@@ -122,6 +122,7 @@ void greet_start(struct weft_dev_qp *qp)
 
 	qp->nonce = device_random();
 	qp->tries = 0;
+	qp->is_unfit = false;
 	qp->greet_since_ns = qp->heard_ns = 0;
 	qp->in_greeting = true;
 	qp->next_greeting = dev->greeting;
@@ -165,6 +166,8 @@ static bool is_over(struct weft_dev_qp *qp, uint64_t now)
 		qp->greet_since_ns = 0;
 		return false;
 	}
+	if (qp->is_unfit)
+		return true;
 	if (!qp->greet_since_ns)
 		qp->greet_since_ns = now;
 	if (!budget_ns || qp->tries < TRIES_MIN)

@@ -104,8 +104,9 @@ static enum result take_pair_answer(struct weft_dev *dev, const struct heard *he
 
 	if (!qp || qp->nonce != heard->greet.echo)
 		return TAKEN;
-	if (!qp->connected && identity_planes(dev, &heard->greet, &end.absent))
-		(void)qp_connect(qp, &end, &heard->greet.qp);
+	if (!qp->connected && identity_planes(dev, &heard->greet, &end.absent) &&
+		qp_connect(qp, &end, &heard->greet.qp) && qp->is_unfit)
+		dev->greet_at_ns = 0; /* what it was to send ends now */
 	return AWAITED;
 }
 

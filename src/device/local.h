@@ -287,6 +287,7 @@ struct weft_dev_qp {
 	bool connected, has_own_set;
 	/* greeting */
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
+	bool is_unfit; /* the peer has answered: its device and ours do not fit */
 	uint32_t tries, peer_eq_number, peer_rd_atomic, n_groups;
 	struct weft_dev_qp *next_greeting, *next_backlog, *next_draining;
 	bool in_greeting, in_backlog, draining;
@@ -310,6 +311,8 @@ static inline bool device_is_dead(const struct weft_dev *dev)
 /* ---- say.c: why it did not work ---- */
 
 void say_lost(const struct weft_dev_qp *qp); /* its peer has been silent for too long */
+/* The two devices cannot talk, and why; once per reason. */
+void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why);
 void say_too_long(uint64_t bytes);           /* a message */
 void say_no_stats(const char *path, const char *why);
 

@@ -131,8 +131,12 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	uint64_t now = weft_clock_now(NULL);
 	char error[256];
 
-	if (weft_live_peer_open(dev->live, end, &qp->peer, &attr.pathset, error, sizeof(error)))
+	qp->is_unfit = weft_live_peer_open(
+		dev->live, end, &qp->peer, &attr.pathset, error, sizeof(error));
+	if (qp->is_unfit) {
+		say_unfit(dev, end, error);
 		return -1;
+	}
 	attr.peer = qp->peer;
 	qp->peer_set = attr.pathset;
 	weft_live_qp_defaults(dev->live, end->rate_bps, &attr);

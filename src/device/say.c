@@ -52,7 +52,7 @@ void say_lost(const struct weft_dev_qp *qp)
 	uint16_t udp_port;
 	uint8_t addr[16];
 
-	if (!is_new(&told, LOST_MAX))
+	if (qp->is_unfit || !is_new(&told, LOST_MAX))
 		return;
 	const char *last =
 		__atomic_load_n(&told, __ATOMIC_RELAXED) == LOST_MAX ? "; more are not told" : "";
@@ -70,6 +70,19 @@ void say_lost(const struct weft_dev_qp *qp)
 		     "program there has ended, or UDP is filtered on the way%s",
 		qp->dev->name.name, qp->number, peer, planes,
 		WEFT_DEV_PORT_BASE + (qp->attr.peer_qpn >> SLOT_BITS), last);
+}
+
+void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why)
+{
+	static char last[256]; /* under the lock of a device: of several, both may say it */
+	static uint32_t told;
+	char at[WEFT_PLANE_TEXT_BYTES];
+
+	if (!strcmp(last, why) || !is_new(&told, LOST_MAX))
+		return;
+	(void)snprintf(last, sizeof(last), "%s", why);
+	weft_plane_text(peer->addr[0], at);
+	weft_dev_say("%s: no connection to %s: %s", dev->name.name, at, why);
 }
 
 void say_too_long(uint64_t bytes)

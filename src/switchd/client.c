@@ -41,7 +41,8 @@ static int dial(const char *dir, char *error, size_t error_bytes)
 		return fd;
 	(void)tell(error, error_bytes, address.sun_path,
 		errno == ECONNREFUSED || errno == ENOENT ? "no switch runs there"
-							 : strerror(errno));
+		: errno == EAGAIN ? "the switch there does not answer: others wait for it, too"
+				  : strerror(errno));
 	if (fd >= 0)
 		(void)close(fd);
 	return -1;

@@ -121,7 +121,11 @@ static bool any_plane_up(const struct context *context)
 
 enum ibv_mtu attr_mtu(const struct context *context)
 {
-	return context->attr.mtu_bytes >= 4096 ? IBV_MTU_4096 : IBV_MTU_1024;
+	enum ibv_mtu mtu = IBV_MTU_4096;
+
+	while (mtu > IBV_MTU_256 && context->attr.mtu_bytes < 128u << mtu)
+		mtu--;
+	return mtu;
 }
 
 int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes)

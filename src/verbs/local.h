@@ -161,7 +161,7 @@ int attr_query_device_ex(struct ibv_context *ibv, const struct ibv_query_device_
 	struct ibv_device_attr_ex *out, size_t bytes);
 int attr_query_port(struct ibv_context *ibv, uint8_t port, struct ibv_port_attr *out, size_t bytes);
 int attr_query_rt_values(struct ibv_context *ibv, struct ibv_values_ex *values);
-enum ibv_mtu attr_mtu(const struct context *context); /* of the port, as it is */
+enum ibv_mtu attr_mtu(const struct context *context); /* that its packets hold */
 /* Verbs' code words for a rate: width and speed, whose product comes nearest. */
 void attr_speed(uint64_t rate_bps, uint8_t *width, uint8_t *speed);
 

@@ -121,7 +121,15 @@ TEST(switch_dir_find__takes_the_only_one_that_answers)
 	setenv("WEFT_SWITCH", one, 1);
 	CHECK(switch_dir_find(dir, NULL, error, sizeof(error)));
 	CHECK_STR(dir, one);
-	close(fd);
 	close(other);
+	/* One that is stopped: as many wait for it as can, and it is found without waiting. */
+	unsetenv("WEFT_SWITCH");
+	alarm(20);
+	for (unsigned i = 0; i < 8; i++) {
+		CHECK(switch_dir_find(dir, NULL, error, sizeof(error)));
+		CHECK_STR(dir, one);
+	}
+	alarm(0);
+	close(fd);
 	end();
 }

@@ -76,6 +76,19 @@ TEST(switch_show_rates__is_per_second)
 		"KiB\n");
 }
 
+TEST(switch_show_rates__says_that_nothing_moves)
+{
+	json_t *before = json_loads(COUNTERS("1000000000", "100", "1000"), 0, NULL);
+	json_t *root = begin(COUNTERS("2000000000", "100", "1000"));
+
+	switch_show_rates(before, root, &term);
+	json_decref(before);
+	end(root,
+		"switch  link  out  packets/s  marked  trimmed  in drops  out drops  waiting\n"
+		"------  ----  ---  ---------  ------  -------  --------  ---------  -------\n"
+		"no port has carried anything for 1 s\n");
+}
+
 TEST(switch_show_hello__lists_both_edges)
 {
 	json_t *root = begin(

@@ -72,15 +72,35 @@ TEST(ibv_query_port__is_up_while_any_plane_is)
 	struct ibv_context *context = open_context();
 	struct ibv_port_attr attr;
 
-	CHECK(!ibv_query_port(context, 1, &attr));
+	CHECK(!attr_query_port(context, 1, &attr, sizeof(attr)));
 	CHECK_EQ(attr.state, IBV_PORT_ACTIVE);
 	CHECK_EQ(attr.link_layer, IBV_LINK_LAYER_ETHERNET);
 	CHECK_EQ(attr.gid_tbl_len, 4);
 	CHECK_EQ(attr.active_width * attr.active_speed, 2 * 32);
 	fake.plane_up[1] = false;
-	CHECK(!ibv_query_port(context, 1, &attr));
+	CHECK(!attr_query_port(context, 1, &attr, sizeof(attr)));
 	CHECK_EQ(attr.state, IBV_PORT_DOWN);
 	CHECK_EQ(ibv_query_port(context, 2, &attr), EINVAL);
+	close_context(context);
+}
+
+/* What interfaces carry may be less than what was wished for: a program cuts by what it is told. */
+TEST(attr_mtu__is_what_packets_hold)
+{
+	static const struct {
+		uint32_t bytes;
+		enum ibv_mtu mtu;
+	} cases[] = { { 8192, IBV_MTU_4096 }, { 4096, IBV_MTU_4096 }, { 4095, IBV_MTU_2048 },
+		{ 2048, IBV_MTU_2048 }, { 1408, IBV_MTU_1024 }, { 1023, IBV_MTU_512 },
+		{ 512, IBV_MTU_512 }, { 256, IBV_MTU_256 }, { 64, IBV_MTU_256 } };
+	struct ibv_context *context = open_context();
+	struct ibv_port_attr attr;
+
+	for (size_t i = 0; i < WEFT_COUNT(cases); i++) {
+		context_of(context)->attr.mtu_bytes = cases[i].bytes;
+		CHECK(!attr_query_port(context, 1, &attr, sizeof(attr)));
+		CHECK_EQ(attr.active_mtu, cases[i].mtu);
+	}
 	close_context(context);
 }
 
