@@ -264,7 +264,6 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		return -1;
 	}
 	errno = 0;
-	live->listener = -1;
 	live->config = *config;
 	if (config->planes) {
 		rc = read_planes(live, config->planes, error, error_bytes);
@@ -317,8 +316,7 @@ void weft_live_close(struct weft_live *live)
 	weft_pump_close(live->pump);
 	if (live->port)
 		live->port->ops->close(live->port);
-	if (live->listener >= 0)
-		line_close(live->listener);
+	callers_close(live->callers);
 	if (live->line_path[0])
 		unlink(live->line_path);
 	weft_topo_close(live->topo);

@@ -44,7 +44,7 @@ struct weft_live {
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint8_t timeout_exp, linear_count, retry_count;
 	bool trims; /* the fabric's switches cut what does not fit */
-	int listener;
+	struct callers *callers;       /* NULL: not a server */
 	char line_dir[LIVE_DIR_BYTES]; /* where set-up lines are unix sockets; empty: over TCP */
 	char line_path[LIVE_DIR_BYTES + 48]; /* of the one that we listen at */
 	char host_name[32];

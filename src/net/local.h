@@ -146,13 +146,27 @@ int line_listen(uint16_t tcp_port, char *error, size_t error_bytes); /* a socket
 /* The same as a unix socket with this name, one that a dead process left behind replaced. */
 int line_listen_at(const char *path, char *error, size_t error_bytes);
 int line_connect_to(const char *path, uint64_t deadline_ns); /* -1: nobody listens there */
-int line_accept(int listener, uint64_t deadline_ns);         /* -1: nobody in time */
 /* The first of n addresses that answers; -1: none did. */
 int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint64_t deadline_ns);
 void line_close(int fd);
 int line_send(int fd, const char *text, uint64_t deadline_ns);
 /* Reads up to the newline, which is cut; -1: closed, too long, too late (errno ETIMEDOUT). */
 int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns);
+/* The same of what is there, at *at, which it moves; EAGAIN: more will come. */
+int line_read(int fd, char *text, size_t bytes, size_t *at);
+int line_left_ms(uint64_t deadline_ns); /* rounded up, for poll(); 0: it is over */
+
+/* ---- callers.c: who stands at a server's door and has not said what he wants ---- */
+
+struct callers;
+/* listener does not block and becomes its own; NULL: no memory, and it does not. */
+struct callers *callers_open(int listener);
+void callers_close(struct callers *callers); /* NULL is fine */
+/* The connection of somebody who has said a line, and the line, until the next call; -1: nobody
+ * has.  Does not wait. */
+int callers_hear(struct callers *callers, uint64_t now_ns, const char **line);
+/* Until somebody calls or says something, or it is time for callers_hear() anyway. */
+void callers_wait(struct callers *callers, uint64_t until_ns);
 
 /* Of weft_port: whether so much more may wait with the rest for who must be woken. */
 static inline bool port_hushes(struct weft_port *port, uint64_t bytes)

@@ -24,11 +24,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define BACKLOG 16
-#define NAP_MS 100
+#define BACKLOG 64
+#define PEEK_BYTES 4096u
 
-/* Milliseconds left, rounded up, 0 when it is over. */
-static int left_ms(uint64_t deadline_ns)
+int line_left_ms(uint64_t deadline_ns)
 {
 	uint64_t now = weft_clock_now(NULL);
 
@@ -43,7 +42,7 @@ static bool ready(int fd, short events, uint64_t deadline_ns)
 	int n;
 
 	do
-		n = poll(&wait, 1, left_ms(deadline_ns));
+		n = poll(&wait, 1, line_left_ms(deadline_ns));
 	while (n < 0 && errno == EINTR);
 	if (!n)
 		errno = ETIMEDOUT;
@@ -85,7 +84,7 @@ int line_connect_to(const char *path, uint64_t deadline_ns)
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	while (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof(name))) {
 		/* EAGAIN: too many stand at the door, and nothing tells when there are fewer. */
-		if ((errno == EAGAIN && left_ms(deadline_ns)) || errno == EINTR) {
+		if ((errno == EAGAIN && line_left_ms(deadline_ns)) || errno == EINTR) {
 			(void)poll(NULL, 0, 1);
 			continue;
 		}
@@ -122,20 +121,6 @@ int line_listen_at(const char *path, char *error, size_t error_bytes)
 	return fd;
 }
 
-int line_accept(int listener, uint64_t deadline_ns)
-{
-	while (ready(listener, POLLIN, deadline_ns)) {
-		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0)
-			return fd;
-		/* No descriptor left, say: the client still stands at the door, so do not spin. */
-		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-			(void)poll(NULL, 0, WEFT_MIN(left_ms(deadline_ns), NAP_MS));
-	}
-	return -1;
-}
-
 static int knock(const uint8_t addr[16], uint16_t tcp_port)
 {
 	int fd = weft_inet_socket(SOCK_STREAM);
@@ -169,8 +154,8 @@ int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint6
 		doors[i] = (struct pollfd){ .fd = knock(addrs[i], tcp_port), .events = POLLOUT };
 		hopes += doors[i].fd >= 0;
 	}
-	while (hopes && winner < 0 && left_ms(deadline_ns)) {
-		if (poll(doors, n, left_ms(deadline_ns)) <= 0)
+	while (hopes && winner < 0 && line_left_ms(deadline_ns)) {
+		if (poll(doors, n, line_left_ms(deadline_ns)) <= 0)
 			continue;
 		for (uint32_t i = 0; i < n && winner < 0; i++) {
 			if (doors[i].fd < 0 || !doors[i].revents)
@@ -215,30 +200,41 @@ int line_send(int fd, const char *text, uint64_t deadline_ns)
 	return 0;
 }
 
-int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns)
+/* What follows the newline is not ours to take, so what is there is looked at first. */
+int line_read(int fd, char *text, size_t bytes, size_t *at)
 {
-	size_t at = 0;
+	while (*at + 1 < bytes) {
+		size_t max = WEFT_MIN(bytes - 1 - *at, (size_t)PEEK_BYTES);
+		ssize_t n = recv(fd, text + *at, max, MSG_PEEK);
+		const char *end = n > 0 ? memchr(text + *at, '\n', (size_t)n) : NULL;
 
-	while (at + 1 < bytes) {
-		/* Byte by byte: what follows the newline is not ours to take. */
-		ssize_t n = recv(fd, text + at, 1, 0);
-
-		if (n == 1) {
-			if (text[at] == '\n') {
-				text[at] = 0;
-				return 0;
-			}
-			at++;
-		} else if (n == 0) {
+		if (end)
+			n = end - (text + *at) + 1;
+		if (n > 0)
+			n = recv(fd, text + *at, (size_t)n, 0);
+		if (n == 0)
 			errno = ECONNRESET;
+		if (n == 0 || (n < 0 && errno != EINTR))
 			return -1;
-		} else if (errno == EAGAIN) {
-			if (!ready(fd, POLLIN, deadline_ns))
-				return -1;
-		} else if (errno != EINTR) {
-			return -1;
+		if (n < 0)
+			continue;
+		*at += (size_t)n;
+		if (text[*at - 1] == '\n') {
+			text[*at - 1] = 0;
+			return 0;
 		}
 	}
 	errno = EMSGSIZE;
 	return -1;
+}
+
+int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns)
+{
+	size_t at = 0;
+	int rc;
+
+	while ((rc = line_read(fd, text, bytes, &at)) && errno == EAGAIN)
+		if (!ready(fd, POLLIN, deadline_ns))
+			return -1;
+	return rc;
 }

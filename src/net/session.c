@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 
 #define LINE_LIMIT_NS UINT64_C(2000000000) /* for any one line of a peer that is there */
-#define NOBODY (-2) /* a client that knocked here and went in by another address */
+#define NOBODY (-2)                        /* the peer has hung up without a word */
 #define SILENT (-3)
 #define GONE_EVERY_NS UINT64_C(50000000)
 #define FAR_TURN_NS UINT64_C(5000000)
@@ -217,60 +217,62 @@ static void name_line(const struct weft_live *live, const char *host, uint16_t t
 
 int weft_live_listen(struct weft_live *live, uint16_t tcp_port, char *error, size_t error_bytes)
 {
-	WEFT_ASSERT(live->listener < 0);
+	char path[sizeof(live->line_path)];
+	int fd;
+
+	WEFT_ASSERT(!live->callers);
 	tcp_port = tcp_port ? tcp_port : WEFT_SESSION_TCP_PORT;
 	if (live->line_dir[0]) {
-		char path[sizeof(live->line_path)];
-
 		name_line(live, live->host_name, tcp_port, path);
-		live->listener = line_listen_at(path, error, error_bytes);
-		if (live->listener >= 0)
+		fd = line_listen_at(path, error, error_bytes);
+		if (fd >= 0)
 			memcpy(live->line_path, path, sizeof(path));
 	} else {
-		live->listener = line_listen(tcp_port, error, error_bytes);
+		fd = line_listen(tcp_port, error, error_bytes);
 	}
-	return live->listener < 0 ? -1 : 0;
+	if (fd < 0)
+		return -1;
+	live->callers = callers_open(fd);
+	if (!live->callers) {
+		snprintf(error, error_bytes, "no memory for those who call");
+		line_close(fd);
+		return -1;
+	}
+	return 0;
 }
 
 /* Where the port itself waits for the client, it is served meanwhile. */
-static int await_client(struct weft_live *live, uint64_t deadline_ns)
+static void await_line(struct weft_live *live, uint64_t deadline_ns)
 {
-	int fd = -1;
-
-	if (!live->kind->is_far)
-		return line_accept(live->listener, deadline_ns);
-	while ((fd = line_accept(live->listener, 0)) < 0 && weft_clock_now(NULL) < deadline_ns)
+	if (live->kind->is_far)
 		weft_pump_step(live->pump, FAR_TURN_NS);
-	return fd;
+	else
+		callers_wait(live->callers, deadline_ns);
 }
 
 int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meeting **out,
 	char *error, size_t error_bytes)
 {
-	struct weft_meeting *meeting = NULL;
-	uint64_t deadline_ns = in_ns(limit_ns);
-	int rc = NOBODY;
+	uint64_t now_ns = weft_clock_now(NULL), deadline_ns = now_ns + limit_ns;
+	struct weft_meeting *meeting;
+	const char *line;
+	int fd;
 
-	while (rc == NOBODY) {
-		int fd = await_client(live, deadline_ns);
-
-		if (fd >= 0 && !meeting)
-			meeting = calloc(1, sizeof(*meeting));
-		if (fd >= 0 && !meeting) { /* hung up on, so that who asks again does not spin */
-			line_close(fd);
-			snprintf(error, error_bytes, "no memory for a client");
-			return -1;
-		}
-		if (fd < 0) {
-			free(meeting);
+	while ((fd = callers_hear(live->callers, now_ns, &line)) < 0) {
+		if (now_ns >= deadline_ns)
 			return 0;
-		}
-		*meeting = (struct weft_meeting){ .live = live, .fd = fd };
-		rc = recv_offer(fd, &meeting->offer, error, error_bytes);
-		if (rc == NOBODY)
-			line_close(fd);
+		await_line(live, deadline_ns);
+		now_ns = weft_clock_now(NULL);
 	}
-	if (rc || live_check(live, &meeting->offer, error, error_bytes)) {
+	meeting = calloc(1, sizeof(*meeting));
+	if (!meeting) { /* hung up on, so that who asks again does not spin */
+		line_close(fd);
+		snprintf(error, error_bytes, "no memory for a client");
+		return -1;
+	}
+	*meeting = (struct weft_meeting){ .live = live, .fd = fd };
+	if (offer_decode(line, &meeting->offer, error, error_bytes) ||
+		live_check(live, &meeting->offer, error, error_bytes)) {
 		weft_live_refuse(meeting, error);
 		return -1;
 	}

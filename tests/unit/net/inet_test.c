@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "local.h"
+#include "lines.h"
 #include "netns.h"
 
 #include <errno.h>

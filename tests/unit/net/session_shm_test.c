@@ -172,6 +172,31 @@ TEST(weft_session_gone__tells_over_a_unix_socket_too)
 	weft_live_close(live);
 }
 
+TEST(weft_live_accept__hears_others_at_a_unix_socket_too)
+{
+	struct weft_session session;
+	struct server server;
+	pthread_t thread;
+	char path[128];
+	int silent[24];
+
+	start(&server, &thread);
+	snprintf(path, sizeof(path), "%s/h1.%u", dir, PORT);
+	for (size_t i = 0; i < WEFT_COUNT(silent); i++) {
+		silent[i] = line_connect_to(path, weft_clock_now(NULL) + SECOND);
+		REQUIRE(silent[i] >= 0);
+	}
+	uint64_t start_ns = weft_clock_now(NULL);
+	struct weft_live *live = connect_to(&session);
+
+	CHECK(weft_clock_now(NULL) - start_ns < 3 * SECOND / 2);
+	for (size_t i = 0; i < WEFT_COUNT(silent); i++)
+		line_close(silent[i]);
+	weft_session_close(live, &session);
+	finish(&server, thread);
+	weft_live_close(live);
+}
+
 TEST(weft_live_open__says_what_shared_memory_needs)
 {
 	static const struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two endpoints of one process meet over TCP on loopback and write to each other. */
+#include "lines.h"
 #include "plain.h"
 
 #include <jansson.h>
@@ -233,6 +234,45 @@ TEST(weft_live_accept__survives_clients_that_hang_up_or_talk_nonsense)
 		CHECK_EQ(rc, i ? -1 : 0);
 		line_close(fd);
 	}
+	weft_live_close(live);
+}
+
+/* Port scanners, clients that were stopped; one says a byte, one never ends his line. */
+TEST(weft_live_accept__hears_others_while_some_are_silent)
+{
+	const uint8_t addr[1][16] = { { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
+	struct server server;
+	pthread_t thread;
+	struct weft_session session;
+	int silent[24];
+
+	start(&server, &thread);
+	struct weft_live *live = open_plain();
+	json_t *app = json_pack("{s:s}", "want", "sink");
+
+	for (size_t i = 0; i < WEFT_COUNT(silent); i++) {
+		silent[i] = line_connect(addr, 1, PORT, weft_clock_now(NULL) + SECOND);
+		REQUIRE(silent[i] >= 0);
+		CHECK_EQ(line_send(silent[i], i == 3   ? "{"
+					      : i == 7 ? "{\"app\": null"
+						       : "",
+				 weft_clock_now(NULL) + SECOND),
+			0);
+	}
+	uint64_t took_ns = weft_clock_now(NULL);
+
+	if (weft_live_connect(live, "127.0.0.1", PORT, 1, app, SECOND, &session, error,
+		    sizeof(error)))
+		CHECK_FAIL("%s", error);
+	took_ns = weft_clock_now(NULL) - took_ns;
+	if (took_ns > 3 * SECOND / 2)
+		CHECK_FAIL("%u ms beside the silent", (unsigned)(took_ns / 1000000));
+	for (size_t i = 0; i < WEFT_COUNT(silent); i++)
+		line_close(silent[i]);
+	json_decref(app);
+	weft_session_close(live, &session);
+	finish(&server, thread);
+	CHECK_EQ(server.rc, 0);
 	weft_live_close(live);
 }
 
