@@ -216,7 +216,7 @@ static int serve_session(struct perf_end *end)
 static int serve(const struct perf_args *a, struct weft_live *live)
 {
 	char error[256] = "";
-	int rc = EXIT_OK;
+	int rc = EXIT_OK, got;
 
 	if (weft_live_listen(live, a->live.tcp_port, error, sizeof(error)))
 		return fail(error);
@@ -224,13 +224,13 @@ static int serve(const struct perf_args *a, struct weft_live *live)
 	do {
 		struct weft_meeting *meeting;
 		struct perf_end end;
-		int got = weft_live_accept(
-			live, UINT64_C(3600000000000), &meeting, error, sizeof(error));
 
-		if (got <= 0) {
-			rc = got ? fail(error) : EXIT_OK;
+		got = weft_live_accept(
+			live, UINT64_C(3600000000000), &meeting, error, sizeof(error));
+		if (got < 0)
+			(void)fail(error); /* of somebody else than the one who is waited for */
+		if (got <= 0)
 			continue;
-		}
 		if (perf_open(&end, live, PERF_BYTES_MAX, error, sizeof(error))) {
 			weft_live_refuse(meeting, error);
 			return fail(error);
@@ -244,7 +244,7 @@ static int serve(const struct perf_args *a, struct weft_live *live)
 			rc = serve_session(&end);
 		json_decref(app);
 		perf_close(&end);
-	} while (!a->once);
+	} while (!a->once || got <= 0);
 	return rc;
 }
 

@@ -70,4 +70,13 @@ try cp 18515 "$weft" cp --serve "$dir/in" --planes $there -- \
 	"$weft" cp -q --planes $here "$dir/file" "$there:copy"
 cmp -s "$dir/file" "$dir/in/copy" || fault "cp: the file differs"
 try perf 18515 "$weft" perf --planes $there -- "$weft" perf -n 20 -s 1k --planes $here $there
+
+# Who is waited for is a client: others do not end it.
+"$weft" perf --once --planes $there >"$dir/server" 2>&1 &
+server=$!
+for _ in $(seq 100); do ss -Hltn | grep -q :18515 && break; sleep 0.05; done
+gather 18515 'GET / HTTP/1.0\r\n\r\n'
+sleep 0.2
+honest "perf --once" "$weft" perf -n 20 -s 1k --planes $here $there
+wait $server || fault "perf --once: $(tail -n 1 "$dir/server")"
 exit $faults
