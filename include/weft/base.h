@@ -60,6 +60,12 @@ static inline unsigned weft_clz64(uint64_t bits)
 	return bits ? (unsigned)__builtin_clzll(bits) : 64;
 }
 
+/* Time from then to now; none where `then` was read from the clock after `now`. */
+static inline uint64_t weft_elapsed(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
 static inline bool weft_is_pow2(uint64_t n)
 {
 	return n && !(n & (n - 1));

@@ -118,12 +118,12 @@ static struct contact *find_place(
 		}
 	}
 	if (is_passive && n_own >= PASSIVE_PER_HOST)
-		return now - own->used_ns < KEEP_NS ? NULL : own;
+		return weft_elapsed(now, own->used_ns) < KEEP_NS ? NULL : own;
 	if (free)
 		return free;
-	if (unused && (!is_passive || now - unused->used_ns >= KEEP_NS))
+	if (unused && (!is_passive || weft_elapsed(now, unused->used_ns) >= KEEP_NS))
 		return unused;
-	return now - oldest->used_ns < KEEP_NS ? NULL : oldest;
+	return weft_elapsed(now, oldest->used_ns) < KEEP_NS ? NULL : oldest;
 }
 
 static struct contact *make(struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16],

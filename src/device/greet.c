@@ -173,8 +173,8 @@ static bool is_over(struct weft_dev_qp *qp, uint64_t now)
 	if (!budget_ns || qp->tries < TRIES_MIN)
 		return false;
 	/* One that lives and is not ready yet is waited for, but not for ever. */
-	return now - WEFT_MAX(qp->heard_ns, qp->greet_since_ns) > budget_ns ||
-	       now - qp->greet_since_ns > WEFT_MAX(budget_ns, WAITED_FOR_NS);
+	return weft_elapsed(now, WEFT_MAX(qp->heard_ns, qp->greet_since_ns)) > budget_ns ||
+	       weft_elapsed(now, qp->greet_since_ns) > WEFT_MAX(budget_ns, WAITED_FOR_NS);
 }
 
 void greet_timers(struct weft_dev *dev, uint64_t now)

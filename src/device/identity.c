@@ -192,7 +192,7 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 	*absent = all_planes(proof) & ~proof->proven;
 	if (!proof->tries && *absent)
 		ask(dev, proof, now);
-	proof->was_used = !*absent || now - proof->since_ns >= PLANES_NS;
+	proof->was_used = !*absent || weft_elapsed(now, proof->since_ns) >= PLANES_NS;
 	return proof->was_used;
 }
 
@@ -225,7 +225,8 @@ void identity_timers(struct weft_dev *dev, uint64_t now)
 
 		if (!proof->in_use || proof->proven == all_planes(proof))
 			continue;
-		if (now >= proof->ask_at_ns && now - proof->since_ns >= PLANE_AGAIN_NS &&
+		if (now >= proof->ask_at_ns &&
+			weft_elapsed(now, proof->since_ns) >= PLANE_AGAIN_NS &&
 			!weft_live_peer_is_open(dev->live, &proof->end)) {
 			proof->in_use = false;
 			continue;

@@ -110,7 +110,7 @@ static bool send_one_away(const struct id *listener)
 
 	for (struct id *id = id_next(NULL); id; id = id_next(id)) {
 		if (id->state == AWAITS_REQUEST && (!listener || id->listener == listener) &&
-			now - id->called_ns >= SILENT_NS &&
+			weft_elapsed(now, id->called_ns) >= SILENT_NS &&
 			(!oldest || id->called_ns < oldest->called_ns))
 			oldest = id;
 	}

@@ -18,6 +18,34 @@ TEST(greet_start__waits_for_a_peer_that_comes_later)
 	pair_close(s);
 }
 
+/* "Wait" is read by the clock, timers go by when the turn began: a peer heard in between is not one
+ * that has been silent for 500 years. */
+TEST(greet_timers__waits_for_who_has_been_heard_in_the_same_turn)
+{
+	struct side *s[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		s[i] = side_open();
+		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
+		side_init(s[i]);
+	}
+	side_ready(s[0], s[1]);
+	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	weft_lock_take(&s[0]->dev->lock);
+	uint64_t now = weft_clock_now(NULL);
+
+	s[0]->qp->greet_since_ns = now - 1000000;
+	s[0]->qp->heard_ns = now + 1000;
+	s[0]->qp->tries = 100;
+	s[0]->dev->greet_at_ns = 0;
+	greet_timers(s[0]->dev, now);
+	CHECK_EQ(s[0]->qp->attr.state, WEFT_DEV_RTS);
+	weft_lock_give(&s[0]->dev->lock);
+	side_ready(s[1], s[0]);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	pair_close(s);
+}
+
 TEST(greet_timers__gives_up_where_nobody_is)
 {
 	struct side *s = side_open();
