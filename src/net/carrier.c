@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define READ_BYTES 16384u
+#define QUESTION_BYTES 128u
 #define ASK_TRIES 10
 
 struct carrier {
@@ -75,17 +76,15 @@ static int take_link(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-/* All that the kernel has to say to a question; false: it would not, or not consistently (EINTR).
- * The question lies in the buffer, of READ_BYTES, that takes the answers. */
-static bool dump(struct nlmsghdr *message, char *buffer, mnl_cb_t take, void *data)
+/* All that the kernel has to say to a question; false: errno; EINTR: not consistently. */
+static bool dump_once(const char *question, char *buffer, mnl_cb_t take, void *data)
 {
+	const struct nlmsghdr *message = (const struct nlmsghdr *)(const void *)question;
 	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	int rc = -1;
 
 	if (!socket)
 		return false;
-	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	message->nlmsg_seq = 1;
 	if (!mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) &&
 		mnl_socket_sendto(socket, message, message->nlmsg_len) > 0) {
 		unsigned portid = mnl_socket_get_portid(socket);
@@ -103,25 +102,32 @@ static bool dump(struct nlmsghdr *message, char *buffer, mnl_cb_t take, void *da
 	return rc >= 0;
 }
 
-/* Asks for the state of all links; false: the kernel would not say (EINTR: not consistently). */
-static bool ask_once(struct carrier *carrier)
+/* What comes and goes during a dump spoils it, and that is when we want to know.  The question lies
+ * in the buffer, of READ_BYTES, that takes the answers. */
+static bool dump(struct nlmsghdr *message, char *buffer, mnl_cb_t take, void *data)
+{
+	char question[QUESTION_BYTES] __attribute__((aligned(8)));
+
+	message->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	message->nlmsg_seq = 1;
+	WEFT_ASSERT(message->nlmsg_len <= sizeof(question));
+	memcpy(question, message, message->nlmsg_len);
+	for (unsigned i = 0; i < ASK_TRIES; i++)
+		if (dump_once(question, buffer, take, data))
+			return true;
+		else if (errno != EINTR)
+			return false;
+	return false;
+}
+
+/* Asks for the state of all links; false: the kernel would not say. */
+static bool ask(struct carrier *carrier)
 {
 	struct nlmsghdr *message = mnl_nlmsg_put_header(carrier->buffer);
 
 	message->nlmsg_type = RTM_GETLINK;
 	mnl_nlmsg_put_extra_header(message, sizeof(struct ifinfomsg));
 	return dump(message, carrier->buffer, take_link, carrier);
-}
-
-/* Links that come and go during a dump spoil it, and that is when we want to know. */
-static bool ask(struct carrier *carrier)
-{
-	for (unsigned i = 0; i < ASK_TRIES; i++)
-		if (ask_once(carrier))
-			return true;
-		else if (errno != EINTR)
-			return false;
-	return false;
 }
 
 /* Among the interfaces that are loopback ones, or among the others. */

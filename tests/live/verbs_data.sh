@@ -42,7 +42,7 @@ kill $flapping
 wait $flapping 2>/dev/null
 "$weft" lab down >/dev/null
 
-"$root/bench/verbs/matrix.sh" "$WEFT_BUILD" --errors --seconds 30 --only \
+"$root/bench/verbs/matrix.sh" "$WEFT_BUILD" --errors --seconds 60 --only \
 	'write_bw -F -z h2|read_bw -F -R h2|send_bw -F -c (UD -s 1024|UC -s 1 )|'`
 	`'send_bw -F (-e -q 4|--use-srq -q 4)|atomic_bw -F -A CMP_AND_SWAP h2|'`
 	`'rping -c .* -V -q|ucmatose -s h2 -m|rdma_x?client -s h2$|-c XRC'
