@@ -80,18 +80,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->options.bin_ns = arg_number(state, "bin", arg, 1, 10000) * 1000000;
 		break;
 	case 'c':
-		a->options.chunk_bytes = (uint32_t)arg_number(state, "chunk", arg, 4096, 1u << 30);
+		a->options.chunk_bytes = (uint32_t)arg_size(state, "chunk", arg, 4096, 1u << 30);
 		break;
 	case 'T':
 		a->options.silence_ns = arg_number(state, "silence", arg, 1, 86400) * 1000000000;
 		break;
 	case 'M':
-		a->options.limits.max_bytes = arg_number(state, "max-bytes", arg, 1, INT64_MAX);
+		a->options.limits.max_bytes = arg_size(state, "max-bytes", arg, 1, INT64_MAX);
 		break;
 	case 'F':
 		a->options.limits.has_keep_free = true;
-		a->options.limits.keep_free_bytes =
-			arg_number(state, "keep-free", arg, 0, INT64_MAX);
+		a->options.limits.keep_free_bytes = arg_size(state, "keep-free", arg, 0, INT64_MAX);
 		break;
 	case 'q':
 		a->options.quiet = true;

@@ -9,6 +9,7 @@
  */
 #include "capture.h"
 #include "dissect.h"
+#include "live_args.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -21,16 +22,6 @@ struct arguments {
 	const char *path, *fabric;
 	bool human, fields, all;
 };
-
-static void parse_port(const char *word, struct arguments *a, struct argp_state *state)
-{
-	char *end;
-	unsigned long port = strtoul(word, &end, 10);
-
-	if (*end || port < 1 || port > 65535)
-		argp_error(state, "--port: '%s' is no UDP port (1 to 65535)", word);
-	a->config.port = (uint16_t)port;
-}
 
 static void parse_plain(const char *word, struct arguments *a, struct argp_state *state)
 {
@@ -62,7 +53,7 @@ static error_t parse_argument(int key, char *arg, struct argp_state *state)
 		a->human = true;
 		return 0;
 	case 'p':
-		parse_port(arg, a, state);
+		a->config.port = (uint16_t)arg_number(state, "port", arg, 1, 65535);
 		return 0;
 	case 'e':
 		parse_plain(arg, a, state);

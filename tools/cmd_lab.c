@@ -10,6 +10,7 @@
 #include "verbs.h"
 
 #include <weft/lab.h>
+#include <weft/yaml.h>
 
 #include <argp.h>
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PERCENT_PPM 10000
 #define SIDS_MAX 1024
 
 struct arguments {
@@ -29,52 +29,24 @@ struct arguments {
 	struct weft_lab_options up;
 	bool json, sids;
 	uint64_t for_ns, to_bps;
-	double percent;
-	uint32_t way;
+	uint32_t loss_ppm, way;
 };
 
 enum { OPTION_OFFLOADS = 256, OPTION_JSON, OPTION_FOR, OPTION_FABRIC, OPTION_SIDS, OPTION_TO };
 
-/* "1.5Gb/s": value and unit; false: neither. */
-static bool read_unit(
-	const char *text, const char *const units[], const double scales[], uint64_t *value)
-{
-	char *end;
-	double number = strtod(text, &end);
-
-	for (size_t i = 0; end != text && number >= 0 && units[i]; i++) {
-		if (strcmp(end, units[i]))
-			continue;
-		*value = (uint64_t)(number * scales[i] + 0.5);
-		return true;
-	}
-	return false;
-}
-
 static bool read_rate(const char *text, uint64_t *bps)
 {
-	static const char *const units[] = { "Gb/s", "Mb/s", "kb/s", NULL };
-	static const double scales[] = { 1e9, 1e6, 1e3 };
-
 	if (!strcmp(text, "none")) {
 		*bps = WEFT_LAB_RATE_NONE;
 		return true;
 	}
-	return read_unit(text, units, scales, bps) && *bps >= 1000000;
-}
-
-static bool read_time(const char *text, uint64_t *ns)
-{
-	static const char *const units[] = { "s", "ms", "us", NULL };
-	static const double scales[] = { 1e9, 1e6, 1e3 };
-
-	return read_unit(text, units, scales, ns) && *ns;
+	return human_read_rate(text, bps) && *bps >= WEFT_TOPO_BPS_MIN &&
+	       *bps <= WEFT_TOPO_FREE_BPS;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
-	char *end;
 
 	switch (key) {
 	case 'n':
@@ -82,8 +54,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'r':
 		if (!read_rate(arg, &a->up.rate_bps))
-			argp_error(
-				state, "--rate %s: wants 1Mb/s or more, like 1Gb/s, or none", arg);
+			argp_error(state, "--rate %s: wants 1Mb/s to 400Gb/s, or none", arg);
 		return 0;
 	case OPTION_OFFLOADS:
 		a->up.offloads = true;
@@ -99,17 +70,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		a->json = true;
 		return 0;
 	case OPTION_FOR:
-		if (!read_time(arg, &a->for_ns))
+		if (!human_read_ns(arg, &a->for_ns))
 			argp_error(state, "--for %s: wants a time, like 500ms or 2s", arg);
 		return 0;
 	case OPTION_TO:
 		if (!read_rate(arg, &a->to_bps) || a->to_bps == WEFT_LAB_RATE_NONE)
-			argp_error(state, "--to %s: wants 1Mb/s or more, like 1Gb/s", arg);
+			argp_error(state, "--to %s: wants 1Mb/s to 400Gb/s", arg);
 		return 0;
 	case 'p':
-		a->percent = strtod(arg, &end);
-		if (end == arg || *end || a->percent <= 0 || a->percent > 100)
-			argp_error(state, "--percent %s: wants more than 0, up to 100", arg);
+		if (!human_read_percent(arg, &a->loss_ppm) || !a->loss_ppm)
+			argp_error(state,
+				"--percent %s: wants more than 0, up to 100, in steps of 0.0001",
+				arg);
 		return 0;
 	case 'w':
 		if (!weft_way_parse(arg, &a->way))
@@ -161,9 +133,10 @@ static bool parse(int argc, char **argv, const struct argp_option *options, unsi
 {
 	struct argp argp = { options, parse_option, words, doc, NULL, NULL, NULL };
 
-	*a = (struct arguments){
-		.wanted = wanted, .wanted_max = wanted_max, .percent = 100, .way = WEFT_WAY_UNSAID
-	};
+	*a = (struct arguments){ .wanted = wanted,
+		.wanted_max = wanted_max,
+		.loss_ppm = 1000000,
+		.way = WEFT_WAY_UNSAID };
 	return !argp_parse(&argp, argc, argv, 0, NULL, a);
 }
 
@@ -502,12 +475,11 @@ static int status(int argc, char **argv)
 
 static int undo(struct weft_lab *lab, const struct arguments *a)
 {
-	char error[512], *end;
-	unsigned long id = strtoul(a->words[1], &end, 10);
+	char error[512];
+	uint64_t id = 0;
 
-	if (!strcmp(a->words[1], "all"))
-		id = 0;
-	else if (*end || end == a->words[1] || !id || id > UINT32_MAX)
+	if (strcmp(a->words[1], "all") &&
+		(!weft_unit_parse(WEFT_UNIT_COUNT, a->words[1], &id) || !id || id > UINT32_MAX))
 		return tell("undo wants the number of a fault, or all");
 	return weft_lab_undo(lab, (uint32_t)id, error, sizeof(error)) ? tell(error) : EXIT_OK;
 }
@@ -524,7 +496,7 @@ static int inject(struct weft_lab *lab, const struct arguments *a)
 	fault.way = a->way;
 	fault.rate_bps = a->to_bps;
 	if (fault.kind == WEFT_LAB_LOSS || fault.kind == WEFT_LAB_CORRUPT)
-		fault.loss_ppm = (uint32_t)(a->percent * PERCENT_PPM + 0.5);
+		fault.loss_ppm = a->loss_ppm;
 	if (a->for_ns)
 		fault.for_ns = a->for_ns;
 	if (weft_lab_fault(lab, &fault, &id, error, sizeof(error)))

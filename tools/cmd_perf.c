@@ -51,14 +51,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = &a->live;
 		break;
 	case 's':
-		a->test.bytes = (uint32_t)arg_number(state, "size", arg, 0, PERF_BYTES_MAX);
+		a->test.bytes = (uint32_t)arg_size(state, "size", arg, 0, PERF_BYTES_MAX);
 		a->has_size = true;
 		break;
 	case 'a':
 		a->all_sizes = true;
 		break;
 	case 'n':
-		a->test.iterations = arg_number(state, "iters", arg, 1, UINT32_MAX);
+		a->test.iterations = arg_size(state, "iters", arg, 1, UINT32_MAX);
 		break;
 	case 'D':
 		a->test.duration_ns = arg_number(state, "duration", arg, 1, 86400) * 1000000000;

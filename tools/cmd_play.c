@@ -5,6 +5,7 @@
  * All seeds are run, also after one has failed: a claim that fails under one seed of three says
  * something else than one that fails under all.
  */
+#include "live_args.h"
 #include "play_lab.h"
 #include "sim.h"
 #include "sim_progress.h"
@@ -57,16 +58,6 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-static uint32_t read_count(
-	struct argp_state *state, const char *name, const char *text, uint32_t max)
-{
-	uint64_t value = 0;
-
-	if (!weft_unit_parse(WEFT_UNIT_COUNT, text, &value) || !value || value > max)
-		argp_error(state, "%s: \"%s\", wanted is 1 to %" PRIu32, name, text, max);
-	return (uint32_t)value;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct play_args *a = state->input;
@@ -83,10 +74,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->has_seeds = true;
 		return 0;
 	case 't':
-		a->threads = read_count(state, "threads", arg, WEFT_SIM_THREADS_MAX);
+		a->threads = (uint32_t)arg_number(state, "threads", arg, 1, WEFT_SIM_THREADS_MAX);
 		return 0;
 	case OPTION_RANKS:
-		a->ranks = read_count(state, "ranks", arg, WEFT_SIM_RANKS_MAX);
+		a->ranks = (uint32_t)arg_number(state, "ranks", arg, 1, WEFT_SIM_RANKS_MAX);
 		return 0;
 	case 'j':
 		a->json = arg;
@@ -98,8 +89,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->report = arg;
 		return 0;
 	case OPTION_RATE:
-		if (!weft_unit_parse(WEFT_UNIT_SPEED, arg, &a->rate_bps) || a->rate_bps < 1000000)
-			argp_error(state, "rate: \"%s\", wanted is a speed from 1Mb/s on", arg);
+		if (!weft_unit_parse(WEFT_UNIT_SPEED, arg, &a->rate_bps) ||
+			a->rate_bps < WEFT_TOPO_BPS_MIN || a->rate_bps > WEFT_TOPO_FREE_BPS)
+			argp_error(state, "rate: \"%s\", wanted is a speed from 1Mb/s to 400Gb/s",
+				arg);
 		return 0;
 	case OPTION_DRY:
 		a->dry_run = true;

@@ -5,6 +5,7 @@
  * Says what memory it will need before it takes any, and does not start what cannot fit: a machine
  * that swaps simulates nothing.
  */
+#include "live_args.h"
 #include "play.h"
 #include "sim.h"
 #include "sim_progress.h"
@@ -49,18 +50,6 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (errno || end == text || *end || *text == '-' || value > UINT32_MAX)
-		argp_error(state, "%s: \"%s\" is not a whole number", name, text);
-	return (uint32_t)value;
-}
-
 static void read_switch(struct argp_state *state, const char *text, struct weft_sim_config *config)
 {
 	if (strcmp(text, "trim") && strcmp(text, "drop"))
@@ -94,21 +83,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "until: \"%s\", wanted is a time, 500us, 100ms", arg);
 		return 0;
 	case 't':
-		a->config.threads = read_count(state, "threads", arg);
+		a->config.threads =
+			(uint32_t)arg_number(state, "threads", arg, 1, WEFT_SIM_THREADS_MAX);
 		return 0;
 	case OPTION_RANKS:
-		a->ranks = read_count(state, "ranks", arg);
-		if (!a->ranks)
-			argp_error(state, "ranks: \"%s\", wanted is 1 or more", arg);
+		a->ranks = (uint32_t)arg_number(state, "ranks", arg, 1, WEFT_SIM_RANKS_MAX);
 		return 0;
 	case 's':
-		a->config.seed = read_count(state, "seed", arg);
+		a->config.seed = arg_number(state, "seed", arg, 0, UINT64_MAX);
 		return 0;
 	case 'p':
-		a->config.paths = read_count(state, "paths", arg);
+		a->config.paths = (uint32_t)arg_number(state, "paths", arg, 1, 512);
 		return 0;
 	case OPTION_REPLY:
-		a->config.reply_paths = read_count(state, "reply-paths", arg);
+		a->config.reply_paths = (uint32_t)arg_number(state, "reply-paths", arg, 1, 512);
 		a->has_reply_paths = true;
 		return 0;
 	case OPTION_SWITCH:

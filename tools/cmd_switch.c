@@ -21,10 +21,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #define WORDS_MAX 4
-#define PERCENT_PPM 10000
 #define REBOOT_NS 200000000u
 
 struct arguments {
@@ -54,8 +53,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		a->dir = arg;
 		return 0;
 	case 'r':
-		if (!human_read_rate(arg, &a->rate_bps) || a->rate_bps < 1000000)
-			argp_error(state, "--rate %s: wants 1Mb/s or more, like 1Gb/s", arg);
+		if (!human_read_rate(arg, &a->rate_bps) || a->rate_bps < WEFT_TOPO_BPS_MIN ||
+			a->rate_bps > WEFT_TOPO_BPS_MAX)
+			argp_error(state, "--rate %s: wants 1Mb/s to 10Tb/s, like 1Gb/s", arg);
 		return 0;
 	case 'i':
 		a->interfaces = arg;
@@ -79,7 +79,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case OPTION_FOR:
 	case OPTION_EVERY:
 		if (!human_read_ns(arg, &a->ns))
-			argp_error(state, "%s: wants a time, like 500ms or 2s", arg);
+			argp_error(state, "--%s %s: wants a time, like 500ms or 2s",
+				key == OPTION_FOR ? "for" : "every", arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (a->n == a->wanted_max)
@@ -321,18 +322,6 @@ static int one_of(const char *word, const char *yes, const char *no)
 	return !strcmp(word, yes) ? 1 : !strcmp(word, no) ? 0 : -1;
 }
 
-static bool read_ppm(const char *word, unsigned *ppm)
-{
-	char *end;
-	double percent = strtod(word, &end);
-
-	end += *end == '%';
-	if (end == word || *end || !(percent >= 0) || percent > 100)
-		return false;
-	*ppm = (unsigned)(percent * PERCENT_PPM + 0.5);
-	return true;
-}
-
 static int link_verb(int argc, char **argv)
 {
 	struct arguments a;
@@ -363,11 +352,11 @@ static int rate(int argc, char **argv)
 static int share(int argc, char **argv, const char *op, const char *doc)
 {
 	struct arguments a;
-	unsigned ppm;
+	uint32_t ppm;
 
 	if (!parse(argc, argv, way_options, 2, 2, "LINK PERCENT", doc, &a))
 		return EXIT_USAGE;
-	if (!read_ppm(a.words[1], &ppm))
+	if (!human_read_percent(a.words[1], &ppm))
 		return wants(op, "percent, from 0 to 100", a.words[1]);
 	return order(&a, json_pack("{s:s, s:s, s:i, s:i}", "op", op, "link", a.words[0], "way",
 				 (int)a.way, "ppm", (int)ppm));
@@ -399,19 +388,29 @@ static int hole(int argc, char **argv)
 				 (int)a.way, "on", on));
 }
 
+/* In hex, as `weft fabric paths` prints it, or in decimal. */
+static bool read_ev(const char *word, uint32_t *ev)
+{
+	bool is_hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');
+	const char *digits = is_hex ? word + 2 : word;
+	size_t n = strspn(digits, is_hex ? "0123456789abcdefABCDEF" : "0123456789");
+	uint64_t value = strtoull(digits, NULL, is_hex ? 16 : 10);
+
+	*ev = (uint32_t)value;
+	return n && !digits[n] && value <= UINT32_MAX; /* what overflows is above */
+}
+
 static int path(int argc, char **argv)
 {
 	struct arguments a;
-	unsigned ppm;
-	char *end;
+	uint32_t ppm, ev;
 
 	if (!parse(argc, argv, dir_options, 4, 4, "SRC DST EV PERCENT",
 		    "Lose a share of what takes one path (weft fabric paths); 0 ends it.", &a))
 		return EXIT_USAGE;
-	unsigned long ev = strtoul(a.words[2], &end, 0);
-	if (*end || end == a.words[2] || ev > UINT32_MAX)
+	if (!read_ev(a.words[2], &ev))
 		return wants("path", "an EV, like 0x00010000", a.words[2]);
-	if (!read_ppm(a.words[3], &ppm))
+	if (!human_read_percent(a.words[3], &ppm))
 		return wants("path", "percent, from 0 to 100", a.words[3]);
 	return order(&a, json_pack("{s:s, s:s, s:s, s:I, s:i}", "op", "path", "src", a.words[0],
 				 "dst", a.words[1], "ev", (json_int_t)ev, "ppm", (int)ppm));
@@ -464,6 +463,15 @@ static int end(int argc, char **argv)
 	return order(&a, json_pack("{s:s}", "op", "stop"));
 }
 
+/* A signal ends it. */
+static void nap(uint64_t ns)
+{
+	struct timespec time = { .tv_sec = (time_t)(ns / 1000000000),
+		.tv_nsec = (long)(ns % 1000000000) };
+
+	(void)nanosleep(&time, NULL);
+}
+
 static int top(int argc, char **argv)
 {
 	struct arguments a;
@@ -490,7 +498,7 @@ static int top(int argc, char **argv)
 		json_decref(before);
 		before = now;
 		if (i < a.times || !a.times)
-			(void)usleep((useconds_t)((a.ns ? a.ns : 1000000000) / 1000));
+			nap(a.ns ? a.ns : 1000000000);
 	}
 	int result = before ? EXIT_OK : EXIT_FAILED;
 	json_decref(before);

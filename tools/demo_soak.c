@@ -25,6 +25,7 @@
 
 #define SPEED_MBPS 100
 #define MIB_MAX 65536
+#define RUNS_MAX 1000000
 #define FAULTS_DRAWN_MAX 12
 #define LIMIT_NS UINT64_C(60000000000)
 #define LOOK_US 2000
@@ -57,22 +58,16 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct soak_args *a = state->input;
-	char *end = arg;
-	uint64_t value = arg ? strtoull(arg, &end, 10) : 0;
 
-	if (arg && strchr("nsm", key) && (*end || end == arg || *arg == '-'))
-		argp_error(state, "%s: wants a whole number", arg);
 	switch (key) {
 	case 'n':
-		a->runs = (unsigned)value;
+		a->runs = (unsigned)arg_number(state, "runs", arg, 1, RUNS_MAX);
 		return 0;
 	case 's':
-		a->seed = value;
+		a->seed = arg_number(state, "seed", arg, 0, INT64_MAX);
 		return 0;
 	case 'm':
-		a->mib = value;
-		if (!value || value > MIB_MAX)
-			argp_error(state, "--mib %s: wants 1 to %d", arg, MIB_MAX);
+		a->mib = arg_number(state, "mib", arg, 1, MIB_MAX);
 		return 0;
 	case 'f':
 		if (!weft_lab_switches_find(arg, &a->switches))

@@ -9,6 +9,7 @@
  * death: it is left out and named, and the exit status says so.
  */
 #include "demo.h"
+#include "live_args.h"
 #include "verbs.h"
 
 #include <argp.h>
@@ -48,13 +49,10 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct stalls_args *a = state->input;
-	char *end;
 
 	switch (key) {
 	case 'n':
-		a->runs = (unsigned)strtoul(arg, &end, 10);
-		if (*end || !a->runs || a->runs > RUNS_MAX)
-			argp_error(state, "--runs %s: wants 1 to %d", arg, RUNS_MAX);
+		a->runs = (unsigned)arg_number(state, "runs", arg, 1, RUNS_MAX);
 		return 0;
 	case 'f':
 		if (!weft_lab_switches_find(arg, &a->switches))

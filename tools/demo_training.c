@@ -40,13 +40,10 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct training_args *a = state->input;
-	char *end;
 
 	switch (key) {
 	case 's':
-		a->steps = (unsigned)strtoul(arg, &end, 10);
-		if (*end || a->steps < 10 || a->steps > TRAINING_STEPS_MAX)
-			argp_error(state, "--steps %s: wants 10 to %u", arg, TRAINING_STEPS_MAX);
+		a->steps = (unsigned)arg_number(state, "steps", arg, 10, TRAINING_STEPS_MAX);
 		return 0;
 	case 'o':
 		a->only_tcp = !strcmp(arg, "tcp");

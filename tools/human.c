@@ -10,8 +10,8 @@
 #include "human.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <weft/yaml.h>
 
 struct unit {
 	double size;
@@ -88,31 +88,32 @@ char *human_count(char buf[HUMAN_MAX], uint64_t n)
 	return buf;
 }
 
-static bool read_scaled(const char *text, const struct unit *units, uint64_t *value)
-{
-	char *end;
-	double number = strtod(text, &end);
-
-	while (units->name && strcmp(units->name, end))
-		units++;
-	if (end == text || !units->name || !(number > 0) || number * units->size >= 0x1p63)
-		return false;
-	*value = (uint64_t)(number * units->size + 0.5);
-	return *value;
-}
-
 bool human_read_rate(const char *text, uint64_t *bits_per_s)
 {
-	static const struct unit units[] = { { 1e9, "Gb/s" }, { 1e6, "Mb/s" }, { 1e3, "kb/s" },
-		{ 0, NULL } };
+	uint64_t value;
 
-	return read_scaled(text, units, bits_per_s);
+	if (!weft_unit_parse(WEFT_UNIT_SPEED, text, &value) || !value)
+		return false;
+	*bits_per_s = value;
+	return true;
 }
 
 bool human_read_ns(const char *text, uint64_t *ns)
 {
-	static const struct unit units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" },
-		{ 1, "ns" }, { 0, NULL } };
+	uint64_t value;
 
-	return read_scaled(text, units, ns);
+	if (!weft_unit_parse(WEFT_UNIT_TIME, text, &value) || !value)
+		return false;
+	*ns = value;
+	return true;
+}
+
+bool human_read_percent(const char *text, uint32_t *ppm)
+{
+	uint64_t value;
+
+	if (!weft_unit_parse(WEFT_UNIT_PERCENT, text, &value) || value > 1000000)
+		return false;
+	*ppm = (uint32_t)value;
+	return true;
 }

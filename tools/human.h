@@ -15,9 +15,11 @@ char *human_rate(char buf[HUMAN_MAX], uint64_t bits_per_s); /* "7.4 Gb/s", power
 char *human_ns(char buf[HUMAN_MAX], uint64_t ns);   /* "850 ns", "2 min 05 s", "1 h 02 min" */
 char *human_count(char buf[HUMAN_MAX], uint64_t n); /* "12,345,678" */
 
-/* And back, as people write them: "1.5Gb/s" (Gb/s, Mb/s, kb/s), "500ms" (s, ms, us, ns).  False:
- * something else, or zero. */
+/* And back, as people write them: "1.5Gb/s", "500ms", in topo's units.  False: something else, or
+ * zero, and the value is what it was. */
 bool human_read_rate(const char *text, uint64_t *bits_per_s);
 bool human_read_ns(const char *text, uint64_t *ns);
+/* "0.5" or "0.5%" to parts per million; zero is good. */
+bool human_read_percent(const char *text, uint32_t *ppm);
 
 #endif

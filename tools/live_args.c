@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -47,22 +48,34 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
-uint64_t arg_number(
-	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max)
+static uint64_t read_number(struct argp_state *state, const char *name, const char *text,
+	const char *units, uint64_t min, uint64_t max)
 {
-	static const char units[] = "kMG";
-	char *end;
+	char *end = NULL;
+	bool has_digits = *text >= '0' && *text <= '9'; /* strtoull() would take "-1" */
 
 	errno = 0;
 	unsigned long long value = strtoull(text, &end, 10);
 	const char *unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
 	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 
-	if (errno || end == text || *text == '-' || (*end && (!unit || end[1])) ||
-		value > UINT64_MAX >> shift || value << shift < min || value << shift > max)
-		argp_error(state, "%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, name,
-			text, min, max);
+	if (errno || !has_digits || (*end && (!unit || end[1])) || value > UINT64_MAX >> shift ||
+		value << shift < min || value << shift > max)
+		argp_error(state, "%s: \"%s\" is not a whole number from %" PRIu64 " to %" PRIu64,
+			name, text, min, max);
 	return (uint64_t)value << shift;
+}
+
+uint64_t arg_number(
+	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	return read_number(state, name, text, "", min, max);
+}
+
+uint64_t arg_size(
+	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max)
+{
+	return read_number(state, name, text, "kMG", min, max);
 }
 
 static int be_real_time(int priority)
@@ -131,7 +144,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->paths = (uint32_t)arg_number(state, "paths", arg, 1, 512);
 		break;
 	case OPT_MTU:
-		config->mtu_bytes = (uint32_t)arg_number(state, "mtu", arg, 64, WEFT_MTU_MAX) & ~3u;
+		config->mtu_bytes = (uint32_t)arg_size(state, "mtu", arg, 64, WEFT_MTU_MAX);
+		if (config->mtu_bytes % 4)
+			argp_error(state, "mtu: \"%s\" is no multiple of 4", arg);
 		break;
 	case OPT_NO_CHECKSUM:
 		config->no_checksum = true;

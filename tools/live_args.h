@@ -15,8 +15,14 @@ struct live_args {
 
 extern const struct argp live_argp;
 
-/* A whole number with an optional k, M, G (powers of 1024); argp_error() where it is not. */
+/*
+ * What every verb reads its numbers with: a whole number in digits from min to max; argp_error(),
+ * which names the option, what was said and the range, where it is not.  arg_size: with an optional
+ * k, M, G (powers of 1024).
+ */
 uint64_t arg_number(
+	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max);
+uint64_t arg_size(
 	struct argp_state *state, const char *name, const char *text, uint64_t min, uint64_t max);
 
 /* Asks for the machine's attention: a pump that is not run is a network that stands still.  Only

@@ -12,7 +12,6 @@
 /* "20us", "1.5ms"; "2MB", "64KiB", "4096"; "100Gb/s".  False: not of that form. */
 bool sim_read_time(const char *text, uint64_t *ps);
 bool sim_read_bytes(const char *text, uint64_t *bytes);
-bool sim_read_rate(const char *text, uint64_t *bps);
 
 /* And back, in us; WEFT_NEVER: null, and in a table that word. */
 json_t *sim_us_json(uint64_t ps);

@@ -4,6 +4,7 @@
  *
  * RoCE's switches drop, or pause with --pfc; --switch says otherwise (weft_sim_discipline()).
  */
+#include "live_args.h"
 #include "sim.h"
 
 #include <errno.h>
@@ -36,24 +37,12 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-static uint32_t read_count(struct argp_state *state, const char *name, const char *text)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (errno || end == text || *end || *text == '-' || !value || value > UINT32_MAX)
-		argp_error(state, "%s: \"%s\" is not a whole number above 0", name, text);
-	return (uint32_t)value;
-}
-
 static uint64_t read_time(struct argp_state *state, const char *name, const char *text)
 {
 	uint64_t ps;
 
 	if (!sim_read_time(text, &ps))
-		argp_error(state, "%s: \"%s\", wanted is a time, 500us, 1s", name, text);
+		argp_error(state, "%s: \"%s\" is not a time, like 500us or 1s", name, text);
 	return ps;
 }
 
@@ -90,7 +79,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				arg);
 		return 0;
 	case OPTION_QPS:
-		config->rival.qps = read_count(state, "qps", arg);
+		config->rival.qps = (uint32_t)arg_number(state, "qps", arg, 1, 16);
 		return 0;
 	case OPTION_DCQCN:
 		config->rival.dcqcn = true;
@@ -99,10 +88,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
 		return 0;
 	case OPTION_WINDOW:
-		config->rival.window_pkts = read_count(state, "window", arg);
+		config->rival.window_pkts =
+			(uint32_t)arg_number(state, "window", arg, 1, UINT32_MAX);
 		return 0;
 	case OPTION_RTO:
 		config->rival.rto_ps = read_time(state, "rto", arg);
+		if (!config->rival.rto_ps)
+			argp_error(state, "rto: \"%s\", wanted is more than 0", arg);
 		return 0;
 	case OPTION_DETECT:
 		config->bgp_detect_ps = read_time(state, "bgp-detect", arg);

@@ -36,6 +36,8 @@ extern "C" {
 #define WEFT_TOPO_NONE UINT32_MAX /* no such node, port or link */
 #define WEFT_TOPO_NAME_BYTES 32   /* room for any node or link name, NUL included */
 #define WEFT_TOPO_PLANES_MAX 16
+#define WEFT_TOPO_BPS_MIN UINT64_C(1000000) /* of a link: 1 Mb/s to 10 Tb/s */
+#define WEFT_TOPO_BPS_MAX UINT64_C(10000000000000)
 /* A link without a limit is emulated as one of this speed, and ports are called so: more than a
  * machine can do.  Congestion control is told what that is. */
 #define WEFT_TOPO_FREE_BPS UINT64_C(400000000000)
@@ -198,8 +200,9 @@ size_t weft_topo_path_links(
 
 void weft_topo_node_name(const struct weft_topo *topo, uint32_t node, char *name, size_t bytes);
 void weft_topo_link_name(const struct weft_topo *topo, uint32_t link, char *name, size_t bytes);
-uint32_t weft_topo_node_find(const struct weft_topo *topo, const char *name); /* or NONE */
-uint32_t weft_topo_link_find(const struct weft_topo *topo, const char *name); /* or NONE */
+uint32_t weft_topo_node_find(const struct weft_topo *topo, const char *name);  /* or NONE */
+uint32_t weft_topo_link_find(const struct weft_topo *topo, const char *name);  /* or NONE */
+uint32_t weft_topo_plane_find(const struct weft_topo *topo, const char *name); /* "p1" or "1" */
 
 /*
  * Static tables: what a node needs to know, once, for ever.  Entry i of node, in no order that

@@ -21,13 +21,19 @@
 extern "C" {
 #endif
 
-/* Text to number: b/s, ns, bytes.  False: not of that form, or it does not fit. */
+/*
+ * Text to number: b/s, ns, bytes; exact, and never what is only near.  False: not of that form, or
+ * above INT64_MAX, so that a sum of two and a signed number hold it.
+ */
 enum weft_unit {
 	WEFT_UNIT_COUNT,
 	WEFT_UNIT_SPEED,
 	WEFT_UNIT_TIME,
 	WEFT_UNIT_BYTES,
-	WEFT_UNIT_BDP /* thousandths */
+	WEFT_UNIT_BDP,     /* thousandths */
+	WEFT_UNIT_PERCENT, /* parts per million */
+	WEFT_UNIT_PS,      /* picoseconds */
+	WEFT_UNIT_SIZE     /* as BYTES, and without a unit */
 };
 bool weft_unit_parse(enum weft_unit unit, const char *text, uint64_t *value);
 const char *weft_unit_form(enum weft_unit unit); /* how it is written: "a speed in bits, ..." */

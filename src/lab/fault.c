@@ -76,9 +76,6 @@ static bool is_place(const struct weft_topo *topo, enum where where, uint32_t nu
 
 static uint32_t place_find(const struct weft_topo *topo, enum where where, const char *word)
 {
-	unsigned plane;
-	char end;
-
 	switch (where) {
 	case WHERE_LINK:
 	case WHERE_HOST_LINK:
@@ -87,10 +84,7 @@ static uint32_t place_find(const struct weft_topo *topo, enum where where, const
 	case WHERE_SWITCH:
 		return weft_topo_node_find(topo, word);
 	case WHERE_PLANE:
-		return sscanf(word, "%u%c", &plane, &end) == 1 ||
-				       sscanf(word, "p%u%c", &plane, &end) == 1
-			       ? plane
-			       : WEFT_TOPO_NONE;
+		return weft_topo_plane_find(topo, word);
 	}
 	return WEFT_TOPO_NONE;
 }
@@ -155,8 +149,9 @@ bool fault_check(struct world *world, const struct weft_lab_fault *fault)
 		(!fault->loss_ppm || fault->loss_ppm > 1000000 || !fault->way || fault->way > 3))
 		return world_fail(world, "%s: wants more than 0 and up to 100 percent, and a way",
 			kinds[fault->kind].name);
-	if (fault->kind == WEFT_LAB_SLOW && fault->rate_bps < 1000000)
-		return world_fail(world, "slow: wants a rate of 1 Mb/s or more");
+	if (fault->kind == WEFT_LAB_SLOW &&
+		(fault->rate_bps < WEFT_TOPO_BPS_MIN || fault->rate_bps > WEFT_TOPO_FREE_BPS))
+		return world_fail(world, "slow: wants a rate from 1Mb/s to 400Gb/s");
 	if ((fault->kind == WEFT_LAB_SLOW || fault->kind == WEFT_LAB_CORRUPT) &&
 		world->switches != WEFT_LAB_SWITCHES_SOFT)
 		return world_fail(world, "%s: the switches of this lab cannot; soft ones can",

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -438,6 +439,11 @@ static bool is_possible(struct world *world)
 			"%s switches read what is on the wire, and with offloads "
 			"there are no checksums on it",
 			weft_lab_switches_name(world->switches));
+	if (world->rate_bps && world->rate_bps != WEFT_LAB_RATE_NONE &&
+		(world->rate_bps < WEFT_TOPO_BPS_MIN || world->rate_bps > WEFT_TOPO_FREE_BPS))
+		return world_fail(world,
+			"a rate of %" PRIu64 " b/s, allowed: 1Mb/s to 400Gb/s, or none",
+			world->rate_bps);
 	return spaces <= WEFT_LAB_NODES_MAX ||
 	       world_fail(world, "%u %s are too many for one machine, allowed: %u", spaces,
 		       is_soft ? "hosts" : "hosts and switches", WEFT_LAB_NODES_MAX);

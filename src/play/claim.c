@@ -47,7 +47,7 @@ static bool read_number(const char *text, const struct suffix *suffixes, double 
 	for (; suffixes->text; suffixes++) {
 		if (!strcmp(end, suffixes->text)) {
 			*value = number * suffixes->scale;
-			return true;
+			return isfinite(*value);
 		}
 	}
 	return false;

@@ -60,13 +60,12 @@ static bool read_time(const char *text, uint64_t *ps)
 
 static bool read_percent(const char *text, uint32_t *ppm)
 {
-	char *end;
-	double value = strtod(text, &end);
+	uint64_t value;
 
-	if (end == text || *end || !(value > 0) || value > 100)
+	if (!weft_unit_parse(WEFT_UNIT_PERCENT, text, &value) || !value || value > 1000000)
 		return false;
-	*ppm = (uint32_t)(value * 1e4 + 0.5);
-	return *ppm > 0;
+	*ppm = (uint32_t)value;
+	return true;
 }
 
 const char *wish_set_kind(struct wish *fault, const char *word, char hint[64])
@@ -120,13 +119,15 @@ const char *wish_set(struct wish *fault, const char *key, const char *value)
 		return NULL;
 	}
 	if (!strcmp(key, "to"))
-		return weft_unit_parse(WEFT_UNIT_SPEED, value, &fault->bps) && fault->bps >= 1000000
+		return weft_unit_parse(WEFT_UNIT_SPEED, value, &fault->bps) &&
+				       fault->bps >= WEFT_TOPO_BPS_MIN &&
+				       fault->bps <= WEFT_TOPO_BPS_MAX
 			       ? NULL
-			       : "to: wanted is a speed from 1Mb/s on, 10Gb/s";
+			       : "to: wanted is a speed from 1Mb/s to 10Tb/s, 10Gb/s";
 	if (!strcmp(key, "percent"))
 		return read_percent(value, &fault->ppm)
 			       ? NULL
-			       : "percent: wanted is more than 0 and up to 100";
+			       : "percent: wanted is more than 0 and up to 100, in steps of 0.0001";
 	if (!strcmp(key, "way"))
 		return weft_way_parse(value, &fault->way) ? NULL : "wanted is up, down or both";
 	if (!strcmp(key, "of")) {
@@ -159,8 +160,7 @@ static uint32_t place_count(const struct weft_topo *topo, enum at_kind at)
 
 static uint32_t place_find(const struct weft_topo *topo, enum at_kind at, const char *where)
 {
-	uint32_t place = WEFT_TOPO_NONE;
-	char *end;
+	uint32_t place;
 
 	if (at <= AT_HOST_LINK) {
 		place = weft_topo_link_find(topo, where);
@@ -169,10 +169,7 @@ static uint32_t place_find(const struct weft_topo *topo, enum at_kind at, const 
 		if (at == AT_SWITCH && place < weft_topo_shape(topo)->hosts)
 			return WEFT_TOPO_NONE;
 	} else {
-		where += *where == 'p';
-		place = (uint32_t)strtoul(where, &end, 10);
-		if (*end || end == where || *where == '-')
-			return WEFT_TOPO_NONE;
+		place = weft_topo_plane_find(topo, where);
 	}
 	return place < place_count(topo, at) ? place : WEFT_TOPO_NONE;
 }

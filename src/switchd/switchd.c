@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -110,6 +111,12 @@ static bool open_all(struct weft_switchd *sw, const struct weft_switchd_config *
 	if (weft_topo_open(&sw->topo, config->fabric, sw->error, sizeof(sw->error)))
 		return false;
 	sw->shape = weft_topo_shape(sw->topo);
+	if (config->rate_bps &&
+		(config->rate_bps < WEFT_TOPO_BPS_MIN || config->rate_bps > WEFT_TOPO_BPS_MAX)) {
+		(void)snprintf(sw->error, sizeof(sw->error),
+			"a rate of %" PRIu64 " b/s, allowed: 1Mb/s to 10Tb/s", config->rate_bps);
+		return false;
+	}
 	if (!take_dir(sw, config->dir) || !open_state(sw) || !open_rack(sw))
 		return false;
 	lend_open(sw, files_max);

@@ -267,3 +267,11 @@ uint32_t weft_topo_link_find(const struct weft_topo *topo, const char *name)
 	uint32_t host = host_find(topo, name, (size_t)(dot - name));
 	return host == WEFT_TOPO_NONE ? host : host * s->planes + plane;
 }
+
+uint32_t weft_topo_plane_find(const struct weft_topo *topo, const char *name)
+{
+	uint32_t plane;
+	const char *end = read_word_number(name, *name == 'p' ? "p" : "", &plane);
+
+	return end && !*end && plane < topo->shape.planes ? plane : WEFT_TOPO_NONE;
+}

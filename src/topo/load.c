@@ -19,8 +19,8 @@
 
 #define HOSTS_MAX 1048576u
 #define LINKS_MAX 16777216u
-#define SPEED_MIN 1000000u                 /* 1 Mb/s */
-#define SPEED_MAX UINT64_C(10000000000000) /* 10 Tb/s */
+#define SPEED_MIN WEFT_TOPO_BPS_MIN
+#define SPEED_MAX WEFT_TOPO_BPS_MAX
 #define DELAY_MAX 1000000000u              /* 1 s */
 
 /* Everything the file can say, with the defaults where it says nothing. */

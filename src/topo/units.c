@@ -32,7 +32,16 @@ static const struct suffix times[] = {
 	{ "s", 1000000000 },
 	{ NULL, 0 },
 };
-static const struct suffix bytes[] = {
+static const struct suffix picoseconds[] = {
+	{ "ps", 1 },
+	{ "ns", 1000 },
+	{ "us", 1000000 },
+	{ "ms", 1000000000 },
+	{ "s", 1000000000000 },
+	{ NULL, 0 },
+};
+static const struct suffix sizes[] = {
+	{ "", 1 },
 	{ "B", 1 },
 	{ "KB", 1000 },
 	{ "MB", 1000000 },
@@ -44,6 +53,7 @@ static const struct suffix bytes[] = {
 };
 
 static const struct suffix shares[] = { { "BDP", 1000 }, { NULL, 0 } };
+static const struct suffix percents[] = { { "", 10000 }, { "%", 10000 }, { NULL, 0 } };
 
 static const struct {
 	const struct suffix *suffixes;
@@ -52,8 +62,11 @@ static const struct {
 	[WEFT_UNIT_COUNT] = { counts, "a whole number" },
 	[WEFT_UNIT_SPEED] = { speeds, "a speed in bits, like 100Gb/s or 500Mb/s" },
 	[WEFT_UNIT_TIME] = { times, "a time, like 600ns, 1.5us or 20ms" },
-	[WEFT_UNIT_BYTES] = { bytes, "a size, like 512KB or 1MiB" },
+	[WEFT_UNIT_BYTES] = { sizes + 1, "a size, like 512KB or 1MiB" },
 	[WEFT_UNIT_BDP] = { shares, "a share of bandwidth x delay, like 0.8BDP" },
+	[WEFT_UNIT_PERCENT] = { percents, "a percentage, like 20 or 0.5%, in steps of 0.0001" },
+	[WEFT_UNIT_PS] = { picoseconds, "a time, like 600ns, 1.5us or 20ms" },
+	[WEFT_UNIT_SIZE] = { sizes, "a size, like 4096, 512KB or 1MiB" },
 };
 
 const char *weft_unit_form(enum weft_unit unit)
@@ -95,7 +108,8 @@ bool weft_unit_parse(enum weft_unit unit, const char *text, uint64_t *value)
 	for (const struct suffix *s = units[unit].suffixes; s->text; s++) {
 		if (strcmp(rest, s->text))
 			continue;
-		if (number > UINT64_MAX / s->scale || number * s->scale % scale)
+		if (number > UINT64_MAX / s->scale || number * s->scale % scale ||
+			number * s->scale / scale > INT64_MAX)
 			return false;
 		*value = number * s->scale / scale;
 		return true;

@@ -268,6 +268,8 @@ TEST(weft_lab_fault_parse__knows_every_kind_and_says_what_is_wrong)
 	CHECK(weft_lab_fault_parse(topo, "freeze", "h2", &fault, error, sizeof(error)));
 	CHECK_STR(error, "freeze: 'h2' is not a switch of fabric two");
 	CHECK(weft_lab_fault_parse(topo, "plane-down", "2", &fault, error, sizeof(error)));
+	CHECK(weft_lab_fault_parse(topo, "plane-down", "4294967297", &fault, error, sizeof(error)));
+	CHECK_STR(error, "plane-down: '4294967297' is not a plane's number of fabric two");
 	CHECK(weft_lab_fault_parse(
 		topo, "port-down", "p0.t0-0:t1-0", &fault, error, sizeof(error)));
 	CHECK_STR(
@@ -290,6 +292,7 @@ TEST(fault_check__refuses_what_makes_no_sense)
 		{ .kind = WEFT_LAB_LOSS, .way = 1, .loss_ppm = 1000, .where = 9999 },
 		{ .kind = WEFT_LAB_BLACKHOLE, .way = 1, .where = 0 },
 		{ .kind = WEFT_LAB_SLOW, .rate_bps = 999999 },
+		{ .kind = WEFT_LAB_SLOW, .rate_bps = WEFT_TOPO_FREE_BPS + 1 },
 		{ .kind = WEFT_LAB_CORRUPT, .way = 1 },
 		{ .kind = WEFT_LAB_CORRUPT, .way = 0, .loss_ppm = 1000 },
 		{ .kind = WEFT_LAB_REBOOT, .where = 5 },

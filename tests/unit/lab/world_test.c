@@ -172,6 +172,20 @@ TEST(world_open__refuses_what_one_machine_cannot_hold)
 	world_close(&world);
 }
 
+TEST(world_open__has_no_rate_but_what_was_said)
+{
+	static const uint64_t bad[] = { 1, 999999, WEFT_TOPO_FREE_BPS + 1, UINT64_MAX - 1 };
+	struct world world;
+
+	for (size_t i = 0; i < WEFT_COUNT(bad); i++) {
+		const struct weft_lab_options options = { .rate_bps = bad[i] };
+
+		CHECK(!world_open(&world, read_fabric(TWO_PLANES), &options));
+		CHECK(strstr(world.error, "b/s, allowed: 1Mb/s to 400Gb/s, or none"));
+		world_close(&world);
+	}
+}
+
 TEST(port_ifindex__differs_at_the_two_ends_of_every_cable)
 {
 	struct world world = { .topo = read_fabric(TWO_PLANES) };

@@ -39,6 +39,10 @@ TEST(claim_parse__says_what_is_wrong)
 		{ "lost == 3us", "the number has no unit" },
 		{ "fct_max <= 3", "a time is wanted" },
 		{ "goodput >= 3us", "a speed is wanted" },
+		/* No run could fail what is beyond all numbers. */
+		{ "fct_max <= infs", "a time is wanted" },
+		{ "fct_max <= nans", "a time is wanted" },
+		{ "fct_max <= 1e308s", "a time is wanted" },
 		{ "fct_max <= 2 line", "fct, jct and end compare to ideal" },
 		{ "lost <= 2 ideal", "fct, jct and end compare to ideal" },
 		{ "fct_max from 1us to 2us <= 3us", "this measure is of the whole run" },

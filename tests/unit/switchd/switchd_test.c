@@ -29,6 +29,12 @@ TEST(weft_switchd_open__says_what_is_wrong)
 	long_dir[sizeof(long_dir) - 1] = 0;
 	CHECK_EQ(try_open(place.fabric, long_dir, error), -1);
 	CHECK(strstr(error, "too long for a socket's path"));
+	struct weft_switchd_config fast = {
+		.fabric = place.fabric, .dir = place.dir, .rate_bps = WEFT_TOPO_BPS_MAX + 1
+	};
+	struct weft_switchd *sw;
+	CHECK_EQ(weft_switchd_open(&sw, &fast, error, sizeof(error)), -1);
+	CHECK_STR(error, "a rate of 10000000000001 b/s, allowed: 1Mb/s to 10Tb/s");
 	place_close(&place);
 }
 

@@ -80,6 +80,8 @@ TEST(human_read_rate__reads_what_people_write)
 	CHECK(!human_read_rate("nanGb/s", &bps));
 	CHECK(!human_read_rate("1e30Gb/s", &bps));
 	CHECK(!human_read_rate("1Gb/s ", &bps));
+	CHECK(!human_read_rate("0x10Gb/s", &bps));
+	CHECK(!human_read_rate("1.5b/s", &bps));
 	CHECK_EQ(bps, 200000000);
 }
 
@@ -97,4 +99,23 @@ TEST(human_read_ns__reads_what_people_write)
 	CHECK_EQ(ns, 3);
 	CHECK(!human_read_ns("0.1ns", &ns));
 	CHECK(!human_read_ns("2", &ns));
+	CHECK(!human_read_ns("infs", &ns));
+	CHECK(!human_read_ns("1e30s", &ns));
+	CHECK(!human_read_ns("9223372037s", &ns)); /* it is added to the time of day */
+	CHECK_EQ(ns, 3);
+}
+
+TEST(human_read_percent__reads_what_people_write)
+{
+	static const char *const bad[] = { "", "nan", "inf", "-1", "101", "100.0001", "0.00005",
+		"%", "5%%", "0x5" };
+	uint32_t ppm;
+
+	CHECK(human_read_percent("20.5", &ppm) && ppm == 205000);
+	CHECK(human_read_percent("0.0001%", &ppm) && ppm == 1);
+	CHECK(human_read_percent("0", &ppm) && ppm == 0);
+	CHECK(human_read_percent("100", &ppm) && ppm == 1000000);
+	for (size_t i = 0; i < WEFT_COUNT(bad); i++)
+		CHECK(!human_read_percent(bad[i], &ppm));
+	CHECK_EQ(ppm, 1000000);
 }

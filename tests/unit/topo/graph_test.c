@@ -99,6 +99,19 @@ TEST(weft_topo_node_find__refuses_what_is_not_there)
 	weft_topo_close(topo);
 }
 
+TEST(weft_topo_plane_find__takes_no_number_for_another)
+{
+	static const char *const bad[] = { "", "p", "8", "p8", "4294967296", "4294967297",
+		"p4294967297", "18446744073709551617", "-1", "+1", " 1", "1 ", "1x", "01", "pp1" };
+	struct weft_topo *topo = fabric(LAB8);
+
+	CHECK_EQ(weft_topo_plane_find(topo, "1"), 1);
+	CHECK_EQ(weft_topo_plane_find(topo, "p0"), 0);
+	for (size_t i = 0; i < WEFT_COUNT(bad); i++)
+		CHECK_EQ(weft_topo_plane_find(topo, bad[i]), WEFT_TOPO_NONE);
+	weft_topo_close(topo);
+}
+
 TEST(weft_topo_node_find__knows_given_names)
 {
 	struct weft_topo *topo = fabric("name: n\nplanes: 2\nt0s: 1\nhosts: [alpha, h1, p0-x]\n");

@@ -22,6 +22,12 @@ TEST(unit_parse__reads_every_unit)
 		{ WEFT_UNIT_BYTES, "512KB", 512000 },
 		{ WEFT_UNIT_BYTES, "1MiB", 1048576 },
 		{ WEFT_UNIT_BYTES, "9000B", 9000 },
+		{ WEFT_UNIT_PERCENT, "0.5", 5000 },
+		{ WEFT_UNIT_PERCENT, "20%", 200000 },
+		{ WEFT_UNIT_PS, "0.3ns", 300 },
+		{ WEFT_UNIT_SIZE, "9000", 9000 },
+		{ WEFT_UNIT_SIZE, "1.5KiB", 1536 },
+		{ WEFT_UNIT_TIME, "9223372036s", UINT64_C(9223372036000000000) },
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
@@ -52,6 +58,13 @@ TEST(unit_parse__refuses_what_is_not_exact)
 		{ WEFT_UNIT_TIME, "5" },
 		{ WEFT_UNIT_TIME, "1..5us" },
 		{ WEFT_UNIT_BYTES, "10kb" },
+		{ WEFT_UNIT_BYTES, "10" },
+		{ WEFT_UNIT_PERCENT, "nan" },
+		{ WEFT_UNIT_PERCENT, "0.00001" },
+		{ WEFT_UNIT_PS, "0.5ps" },
+		{ WEFT_UNIT_SIZE, "1.5" },
+		{ WEFT_UNIT_TIME, "infs" },
+		{ WEFT_UNIT_TIME, "9223372037s" },
 		{ WEFT_UNIT_COUNT, "99999999999999999999999" },
 		{ WEFT_UNIT_SPEED, "99999999999999999Tb/s" },
 	};
