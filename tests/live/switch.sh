@@ -81,6 +81,16 @@ packets=$(arrived)
 [ "$packets" -gt 7000 ] || fault "only $packets packets went through the switch"
 table=$(switch table p0.t1-0 | awk '{print $1, $2, $3}')
 
+# What is not told which way goes both, as in labs and scenarios; a host has no hole.
+switch loss p0.t0-0:t1-0 20 && switch spoil p0.t0-0:t1-0 0.5 && switch hole p0.t0-0:t1-0 on ||
+	fault "no way is refused"
+switch links | grep -q "^p0.t0-0:t1-0 .* 20 % .* 20 % .*0.5 % .*0.5 % .*both ways" ||
+	fault "not both ways: $(switch links)"
+switch loss p0.t0-0:t1-0 0 && switch spoil p0.t0-0:t1-0 0 && switch hole p0.t0-0:t1-0 off ||
+	fault "it is not mended"
+switch hole bob.p0 on 2>"$dir/said" && fault "a host has a hole"
+grep -q "the way up from a host has no switch" "$dir/said" || fault "a hole: $(cat "$dir/said")"
+
 while read -r break_it mend_it; do
 	# shellcheck disable=SC2086
 	(sleep 0.2; switch ${break_it//,/ }) &

@@ -291,6 +291,7 @@ TEST(fault_check__refuses_what_makes_no_sense)
 		{ .kind = WEFT_LAB_LOSS, .way = 4, .loss_ppm = 1000 },
 		{ .kind = WEFT_LAB_LOSS, .way = 1, .loss_ppm = 1000, .where = 9999 },
 		{ .kind = WEFT_LAB_BLACKHOLE, .way = 1, .where = 0 },
+		{ .kind = WEFT_LAB_BLACKHOLE, .way = WEFT_WAY_UNSAID, .where = 0 },
 		{ .kind = WEFT_LAB_SLOW, .rate_bps = 999999 },
 		{ .kind = WEFT_LAB_SLOW, .rate_bps = WEFT_TOPO_FREE_BPS + 1 },
 		{ .kind = WEFT_LAB_CORRUPT, .way = 1 },
