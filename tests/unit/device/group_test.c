@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
+#include <netinet/in.h>
+
 static const uint8_t gid_a[16] = { 0xff, 0x12, [15] = 7 };
 static const uint8_t gid_b[16] = { [10] = 0xff, [11] = 0xff, [12] = 239, [15] = 1 };
 
@@ -213,6 +215,34 @@ TEST(group_answered__believes_only_answers_to_its_own_question)
 		CHECK(!group_answered(dev, &forged));
 	}
 	weft_lock_give(&dev->lock);
+	CHECK_EQ(weft_dev_group_leave(s[0]->qp, gid_a), 0);
+	CHECK_EQ(weft_dev_ah_close(unicast), 0);
+	pair_close(s);
+}
+
+/* Beyond the first eight, processes are found by these only. */
+TEST(group_asked__tells_of_processes_without_ipv6_too)
+{
+	const unsigned number = 20;
+	struct sockaddr_in name = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(WEFT_DEV_PORT_BASE + number)) };
+	struct side *s[2];
+	struct weft_dev_ah *unicast = pair_datagrams(s);
+	struct weft_dev *dev = s[0]->dev;
+	struct greet asked = { .kind = GREET_GROUP }, said = { 0 };
+	int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	REQUIRE(other >= 0 && !bind(other, (struct sockaddr *)&name, sizeof(name)));
+	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_a), 0);
+	memcpy(asked.group.gid, gid_a, 16);
+	weft_lock_take(&dev->lock);
+	dev->numbers_ns = 0; /* looked at a moment ago */
+	group_asked(dev, &asked, &said);
+	weft_lock_give(&dev->lock);
+	CHECK(said.group.numbers[dev->number / 8] >> dev->number % 8 & 1);
+	CHECK(said.group.numbers[number / 8] >> number % 8 & 1);
+	CHECK(!(said.group.numbers[(number + 1) / 8] >> (number + 1) % 8 & 1));
+	close(other);
 	CHECK_EQ(weft_dev_group_leave(s[0]->qp, gid_a), 0);
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
 	pair_close(s);
