@@ -11,6 +11,8 @@
  */
 #include "live.h"
 
+#include <weft/yaml.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,32 +64,51 @@ static uint32_t payload_for(uint32_t ip_bytes)
 	return mtu;
 }
 
+/* As weft_lab_enter() leaves it, or as people write it.  *bps UINT64_MAX: links have no limit. */
+static bool read_rate(const char *text, uint64_t *bps)
+{
+	bool is_plain = *text && !text[strspn(text, "0123456789")];
+
+	errno = 0;
+	if (is_plain)
+		*bps = strtoull(text, NULL, 10);
+	if (is_plain && !errno && *bps == UINT64_MAX)
+		return true;
+	return (is_plain ? !errno : weft_unit_parse(WEFT_UNIT_SPEED, text, bps)) &&
+	       *bps >= WEFT_TOPO_BPS_MIN && *bps <= WEFT_TOPO_BPS_MAX;
+}
+
 /* Rates and what follows from them.  A lab may have been built slower than its file says; then a
  * packet takes longer on each of the four links of a path. */
-static void take_rate(struct weft_live *live)
+static int take_rate(struct weft_live *live, char *error, size_t bytes)
 {
 	const char *text = getenv("WEFT_RATE");
 	uint64_t file_bps = live->shape->host_bps, bps = file_bps;
 	uint64_t pkt_bits = (uint64_t)live->shape->mtu_bytes * 8;
 
-	if (text && *text)
-		bps = strtoull(text, NULL, 10);
+	if (text && *text && !read_rate(text, &bps)) {
+		snprintf(error, bytes,
+			"WEFT_RATE=%s: wants what each link carries, 1Mb/s to 10Tb/s, like 10Gb/s "
+			"or 10000000000",
+			text);
+		return -1;
+	}
 	bool is_free = bps == UINT64_MAX;
 
 	if (is_free)
 		bps = MACHINE_BPS / live->shape->planes;
-	bps = WEFT_MIN(WEFT_MAX(bps, UINT64_C(1000000)), UINT64_C(1000000000000));
 	live->rtt_ns = live->shape->base_rtt_ns;
 	if (bps < file_bps)
 		live->rtt_ns += (uint32_t)(4 * (pkt_bits * 1000000000 / bps -
 						       pkt_bits * 1000000000 / file_bps));
 	live->rate_bps = bps * live->shape->planes;
 	live->line_bps = (is_free ? WEFT_TOPO_FREE_BPS : bps) * live->shape->planes;
-	uint64_t pkts = bps * SNDBUF_NS / 1000000000 / pkt_bits;
+	uint64_t pkts = bps / 1000 * SNDBUF_NS / 1000000 / pkt_bits;
 
 	pkts = WEFT_MIN(WEFT_MAX(pkts, SNDBUF_PKTS_MIN), (uint64_t)WEFT_NET_BURST);
 	live->queue_pkts = (uint32_t)pkts;
 	live->udp.sndbuf_bytes = live->queue_pkts * SKB_BYTES;
+	return 0;
 }
 
 const char *weft_live_this_host(const struct weft_topo *topo, char name[WEFT_TOPO_NAME_BYTES])
@@ -127,8 +148,7 @@ static int read_fabric(
 	for (uint32_t i = 0; i < live->shape->planes; i++)
 		weft_topo_host_addr(live->topo, live->host, i, live->udp.addr[i]);
 	live->udp.mtu_bytes = payload_for(live->shape->mtu_bytes);
-	take_rate(live);
-	return 0;
+	return take_rate(live, error, bytes);
 }
 
 static int read_planes(struct weft_live *live, const char *planes, char *error, size_t bytes)

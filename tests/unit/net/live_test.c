@@ -56,6 +56,50 @@ TEST(weft_live_open__on_plain_addresses)
 	weft_live_close(live);
 }
 
+/* What somebody has written into the environment, and what a link then carries; 0: an error. */
+static void check_rate_words(const struct weft_live_config *config)
+{
+	static const struct {
+		const char *text;
+		uint64_t bps;
+	} rows[] = {
+		{ "10Gb/s", UINT64_C(10000000000) },
+		{ "1.5 Tb/s", UINT64_C(1500000000000) },
+		{ "10000000000000", UINT64_C(10000000000000) },
+		{ "1000000", 1000000 },
+		{ "", 1000000000 }, /* as if it were not there */
+		{ "10", 0 },
+		{ "999999", 0 },
+		{ "10000000000001", 0 },
+		{ "11Tb/s", 0 },
+		{ "100kb/s", 0 },
+		{ "10G", 0 },
+		{ "-1", 0 },
+		{ " 10000000", 0 },
+		{ "1e9", 0 },
+		{ "fast", 0 },
+		{ "18446744073709551616", 0 },
+		{ "99999999999999999999999", 0 },
+	};
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
+		struct weft_live *live = NULL;
+
+		setenv("WEFT_RATE", rows[i].text, 1);
+		int rc = weft_live_open(&live, config, error, sizeof(error));
+
+		CHECK_EQ(rc, rows[i].bps ? 0 : -1);
+		if (!rc && live->rate_bps != 2 * rows[i].bps)
+			CHECK_FAIL("WEFT_RATE=%s is read as %llu", rows[i].text,
+				(unsigned long long)live->rate_bps / 2);
+		if (rc && (!strstr(error, "WEFT_RATE=") || !strstr(error, rows[i].text) ||
+				  !strstr(error, "10Gb/s")))
+			CHECK_FAIL("WEFT_RATE=%s: %s", rows[i].text, error);
+		if (!rc)
+			weft_live_close(live);
+	}
+}
+
 static void check_rates(const struct weft_live_config *config)
 {
 	struct weft_live *live = NULL;
@@ -73,6 +117,7 @@ static void check_rates(const struct weft_live_config *config)
 	CHECK_EQ(weft_live_line_bps(live), 2 * WEFT_TOPO_FREE_BPS);
 	CHECK(live->rate_bps < WEFT_TOPO_FREE_BPS);
 	weft_live_close(live);
+	check_rate_words(config);
 	unsetenv("WEFT_RATE");
 }
 
