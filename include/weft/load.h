@@ -78,6 +78,7 @@ struct weft_load_spec {
 	char hosts[WEFT_LOAD_TEXT_BYTES]; /* "all", "0-63", "8-127/8", "0,5,9-12" */
 	char file[WEFT_LOAD_TEXT_BYTES];
 	uint64_t bytes; /* of a flow; of a collective: of the whole buffer of a rank */
+	uint64_t endless_bytes; /* of a .cm file's flow without an end; 0: there is none */
 	uint64_t start_ps, compute_ps, for_ps;
 	uint64_t seed;
 	uint32_t fan_in, window, repeats, pieces, from, to;
@@ -91,10 +92,10 @@ struct weft_load_spec {
 void weft_load_spec_default(struct weft_load_spec *spec);
 
 /*
- * key: kind, name, hosts, placement, file, start_unit, recv_bytes, bytes, start, compute, for,
- * seed, fan_in, window, repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp, ep,
- * layers, microbatches, steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes, forward,
- * backward.
+ * key: kind, name, hosts, placement, file, start_unit, recv_bytes, bytes, endless, start, compute,
+ * for, seed, fan_in, window, repeats, pieces, from, to, load (0.6), sizes, victim, tp, cp, pp, dp,
+ * ep, layers, microbatches, steps, straggle, tp_bytes, cp_bytes, pp_bytes, dp_bytes, ep_bytes,
+ * forward, backward.
  */
 bool weft_load_set(struct weft_load_spec *spec, const char *key, const char *value, char *error,
 	size_t error_bytes);

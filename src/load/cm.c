@@ -154,11 +154,15 @@ static bool read_connection(struct matrix *m)
 				" recv_done_trigger or prio",
 				key);
 	}
+	if (!c.bytes && !m->b->spec->endless_bytes)
+		return reader_fail(r, "size: 0 is a flow without an end, and here each has one: "
+				      "say endless=4GB, or"
+				      " what the run cannot come to");
+	if (!c.bytes)
+		c.bytes = m->b->spec->endless_bytes;
 	if (c.bytes > SIZE_MAX_BYTES)
 		return reader_fail(r, "size: wanted is 1 to %llu, or 0: no end",
 			(unsigned long long)SIZE_MAX_BYTES);
-	if (!c.bytes)
-		c.bytes = UINT32_MAX;
 	if (!array_grow(&m->list, m->n, &m->n_max, sizeof(c)))
 		return reader_fail(r, "out of memory");
 	m->list[m->n++] = c;

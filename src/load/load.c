@@ -202,6 +202,8 @@ static bool fits_format(struct build *b, bool is_goal, bool is_cm)
 {
 	if (b->spec->start_unit != WEFT_START_UNSAID && !is_cm)
 		return build_fail(b, "start_unit belongs to .cm files");
+	if (b->spec->endless_bytes && !is_cm)
+		return build_fail(b, "endless belongs to .cm files");
 	return b->spec->recv_bytes == WEFT_RECV_EQUAL || is_goal ||
 	       build_fail(b, "recv_bytes belongs to .goal files");
 }

@@ -60,6 +60,7 @@ static const struct key keys[] = {
 	{ "start_unit", WORD, AT(start_unit), WORDS(start_units) },
 	{ "recv_bytes", WORD, AT(recv_bytes), WORDS(recv_bytes) },
 	{ "bytes", BYTES, AT(bytes), 1, BYTES_MAX, NULL },
+	{ "endless", BYTES, AT(endless_bytes), 1, BYTES_MAX, NULL },
 	{ "start", TIME, AT(start_ps), 0, TIME_MAX, NULL },
 	{ "compute", TIME, AT(compute_ps), 0, TIME_MAX, NULL },
 	{ "for", TIME, AT(for_ps), 1, TIME_MAX, NULL },

@@ -19,16 +19,16 @@ TEST(cm_add__reads_connections_and_starts)
 /* csg-htsim's examples, and uet-htsim's of messages. */
 TEST(cm_add__reads_older_files)
 {
-	struct few f = few_make("permutation,start_unit=ps");
+	struct few f = few_make("permutation,start_unit=ps,endless=5GB");
+	uint64_t sum = 0;
 
 	REQUIRE(few_read(&f, "x.cm",
 		"Nodes 4\nConnections 4\n0->3 start 0.000000 size 0\n1->3 start 7.5 size 9\n"
 		"0->1 id 1 msg start 0 size 40860\n0->1 id 1 msg 3 start 0 size 4086\n"));
 	CHECK_EQ(f.load.flows[0].start_ps, 0);
-	CHECK_EQ(f.load.flows[0].len_bytes, UINT32_MAX);
-	CHECK_EQ(f.load.flows[1].start_ps, 7);
-	CHECK_EQ(f.load.flows[2].len_bytes, 40860);
-	CHECK_EQ(f.load.flows[3].len_bytes, 4086);
+	for (uint32_t i = 0; i < f.load.n; i++)
+		sum += (uint64_t)f.load.flows[i].len_bytes * WEFT_MAX(f.load.flows[i].repeats, 1);
+	CHECK_EQ(sum, UINT64_C(5000000000) + 9 + 40860 + 4086);
 	few_close(&f);
 }
 
@@ -105,6 +105,10 @@ TEST(cm_add__guesses_no_unit_of_starts)
 	CHECK(!few_add(&f));
 	CHECK_STR(f.error, "start_unit belongs to .cm files");
 	few_close(&f);
+	f = few_make("permutation,endless=4GB");
+	CHECK(!few_add(&f));
+	CHECK_STR(f.error, "endless belongs to .cm files");
+	few_close(&f);
 }
 
 TEST(cm_add__says_file_and_line)
@@ -120,6 +124,9 @@ TEST(cm_add__says_file_and_line)
 	few_refuse("x.cm", "Nodes 4\n0->4 size 4\n", "x.cm:2: destination: 4, allowed is 0 to 3");
 	few_refuse("x.cm", "Nodes 4\n0->1\n",
 		"x.cm:2: size: wanted is 1 to 1125899906842624, or 0: no end");
+	few_refuse("x.cm", "Nodes 4\n0->1 start 0 size 0\n",
+		"x.cm:2: size: 0 is a flow without an end, and here each has one: say endless=4GB, "
+		"or what the run cannot come to");
 	few_refuse("x.cm", "Nodes 4\n0->1 size 4 start 0.x\n",
 		"x.cm:2: start: \"0.x\", wanted is a whole number");
 	few_refuse("x.cm", "Nodes 4\nConnections 2\n0->1 size 4\n",
