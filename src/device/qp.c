@@ -86,8 +86,9 @@ static int choose_paths(struct weft_dev_qp *qp, uint32_t *set)
 	uint8_t ports[512];
 	uint32_t evs[512], n = 0, active = paths->active;
 	struct weft_path_info info;
-	struct weft_pathset_attr attr = { .peer = qp->peer, .evs = evs, .ports = ports,
-		.in_order = true };
+	struct weft_pathset_attr attr = {
+		.peer = qp->peer, .evs = evs, .ports = ports, .in_order = true
+	};
 
 	for (uint32_t i = 0; i < paths->n && n < 512; i++) {
 		bool leads = false;
@@ -131,8 +132,8 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	uint64_t now = weft_clock_now(NULL);
 	char error[256];
 
-	qp->is_unfit = weft_live_peer_open(
-		dev->live, end, &qp->peer, &attr.pathset, error, sizeof(error));
+	qp->is_unfit =
+		weft_live_peer_open(dev->live, end, &qp->peer, &attr.pathset, error, sizeof(error));
 	if (qp->is_unfit) {
 		say_unfit(dev, end, error);
 		return -1;
@@ -491,15 +492,14 @@ static bool take_attr(struct weft_dev_qp_attr *own, const struct weft_dev_qp_att
 	}
 	const struct weft_config *engine = weft_live_engine(dev->live);
 
-	own->rd_tx = WEFT_MIN(own->rd_tx, RD_ATOMIC_MAX);
-	own->rd_rx = WEFT_MIN(own->rd_rx, RD_ATOMIC_MAX);
-	return own->rnr_retry <= 7 && own->timeout <= 31 && own->linear <= 7 && own->retry <= 25 &&
+	return own->rd_tx <= RD_ATOMIC_MAX && own->rd_rx <= RD_ATOMIC_MAX && own->rnr_retry <= 7 &&
+	       own->timeout <= 31 && own->linear <= 7 && own->retry <= 25 &&
 	       own->peer_qpn <= WEFT_PSN_MASK && own->paths <= dev->n_paths &&
-	       (!own->paths || dev->paths[own->paths - 1].n) &&
-	       own->wimm_rx <= engine->wimm_max && own->wimm_tx <= UINT16_MAX &&
-	       own->mpr_rx_psns >= WEFT_MPR_UNIT_PSNS && !(own->mpr_rx_psns % WEFT_MPR_UNIT_PSNS) &&
-	       own->mpr_rx_psns <= engine->window_psns &&
-	       own->mpr_tx_psns >= WEFT_MPR_UNIT_PSNS && !(own->mpr_tx_psns % WEFT_MPR_UNIT_PSNS);
+	       (!own->paths || dev->paths[own->paths - 1].n) && own->wimm_rx <= engine->wimm_max &&
+	       own->wimm_tx <= UINT16_MAX && own->mpr_rx_psns >= WEFT_MPR_UNIT_PSNS &&
+	       !(own->mpr_rx_psns % WEFT_MPR_UNIT_PSNS) &&
+	       own->mpr_rx_psns <= engine->window_psns && own->mpr_tx_psns >= WEFT_MPR_UNIT_PSNS &&
+	       !(own->mpr_tx_psns % WEFT_MPR_UNIT_PSNS);
 }
 
 int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *attr, uint32_t mask)

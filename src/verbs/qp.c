@@ -260,6 +260,8 @@ static bool are_in_range(const struct qp *qp, const struct ibv_qp_attr *attr, in
 {
 	const struct context *context = context_of(qp->ibv.qp_base.context);
 	const struct ibv_ah_attr *to = &attr->ah_attr;
+	/* In strict MRC nothing is read: programs say how much all the same. */
+	uint32_t rd_max = context->strict ? UINT8_MAX : context->attr.max_rd_atomic;
 
 	return is_in(mask & IBV_QP_PORT, attr->port_num, PORT, PORT) &&
 	       is_in(mask & IBV_QP_PKEY_INDEX, attr->pkey_index, 0, 0) &&
@@ -270,6 +272,8 @@ static bool are_in_range(const struct qp *qp, const struct ibv_qp_attr *attr, in
 	       is_in(mask & IBV_QP_RNR_RETRY, attr->rnr_retry, 0, 7) &&
 	       is_in(mask & IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer, 0, 31) &&
 	       is_in(mask & IBV_QP_ALT_PATH, attr->alt_timeout, 0, 31) &&
+	       is_in(mask & IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic, 0, rd_max) &&
+	       is_in(mask & IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic, 0, rd_max) &&
 	       /* An address without a GID would be a LID, and there are none on Ethernet. */
 	       is_in(mask & IBV_QP_AV, to->is_global, 1, UINT8_MAX) &&
 	       is_in(mask & IBV_QP_AV, to->grh.sgid_index, 0, GIDS - 1) &&
@@ -298,10 +302,8 @@ static int check_modify(const struct qp *qp, const struct ibv_qp_attr *attr, int
 }
 
 /* Verbs' attributes in the device's words; those that it does not have stay in qp->attr. */
-static struct weft_dev_qp_attr to_device(
-	const struct context *context, const struct ibv_qp_attr *attr, int mask)
+static struct weft_dev_qp_attr to_device(const struct ibv_qp_attr *attr, int mask)
 {
-	uint32_t rd_max = WEFT_MIN(context->attr.max_rd_atomic, 255u);
 	uint32_t timeout = attr->timeout;
 	struct weft_dev_qp_attr to = { .state = (uint8_t)attr->qp_state,
 		/* 4.096 us * 2^n (IBTA vol. 1, 9.9.2.1.1) in units of a quarter; 0: for ever */
@@ -309,8 +311,8 @@ static struct weft_dev_qp_attr to_device(
 		.retry = attr->retry_cnt,
 		.rnr_retry = attr->rnr_retry,
 		.rnr_timer = attr->min_rnr_timer,
-		.rd_tx = (uint8_t)WEFT_MIN(attr->max_rd_atomic, rd_max),
-		.rd_rx = (uint8_t)WEFT_MIN(attr->max_dest_rd_atomic, rd_max),
+		.rd_tx = attr->max_rd_atomic,
+		.rd_rx = attr->max_dest_rd_atomic,
 		.mtu = (uint8_t)attr->path_mtu,
 		.notify = attr->en_sqd_async_notify,
 		.access = attr->qp_access_flags & 15,
@@ -353,10 +355,9 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 		return complain(error);
 	for (size_t i = 0; i < WEFT_COUNT(masks); i++)
 		set |= mask & masks[i].verbs ? masks[i].device : 0;
-	/* In strict MRC nothing is read: programs say how much all the same. */
 	if (context_of(ibv->context)->strict)
 		set &= ~(uint32_t)(WEFT_DEV_SET_RD_TX | WEFT_DEV_SET_RD_RX);
-	struct weft_dev_qp_attr to = to_device(context_of(ibv->context), attr, mask);
+	struct weft_dev_qp_attr to = to_device(attr, mask);
 	error = weft_dev_qp_modify(qp->dev, &to, set);
 	if (error)
 		return complain(error);

@@ -77,7 +77,7 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 	attr.qp_state = IBV_QPS_RTR;
 	attr.dest_qp_num = 99;
 	attr.rq_psn = 0x1ffffff;
-	attr.max_dest_rd_atomic = 200;
+	attr.max_dest_rd_atomic = 16;
 	attr.ah_attr.is_global = 1;
 	attr.ah_attr.grh.dgid.raw[0] = 0xfd;
 	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -85,7 +85,7 @@ TEST(ibv_modify_qp__passes_on_what_the_device_has)
 	CHECK(!ibv_modify_qp(b.qp, &attr, mask));
 	CHECK_EQ(dev->attr.peer_qpn, 99);
 	CHECK_EQ(dev->attr.psn_rx, 0xffffff);
-	CHECK_EQ(dev->attr.rd_rx, 16); /* cut to what there is */
+	CHECK_EQ(dev->attr.rd_rx, 16);
 	CHECK_EQ(dev->attr.gid[0], 0xfd);
 	CHECK_EQ(b.qp->state, IBV_QPS_RTR);
 	close_bench(&b);
@@ -223,12 +223,14 @@ TEST(ibv_modify_qp__knows_the_range_of_each_attribute)
 		.dest_qp_num = 0xffffff,
 		.qp_access_flags = IBV_ACCESS_RELAXED_ORDERING | 15,
 		.rq_psn = UINT32_MAX,
-		.max_rd_atomic = 255,
+		.max_rd_atomic = 16,
+		.max_dest_rd_atomic = 16,
 		.ah_attr = { .is_global = 1, .port_num = 1, .grh.sgid_index = GIDS - 1 } };
 	static const int all = IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS | IBV_QP_AV |
 			       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 			       IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
-			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_ALT_PATH;
+			       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_ALT_PATH |
+			       IBV_QP_MAX_DEST_RD_ATOMIC;
 	struct bench b = open_bench(IBV_QPT_RC, 0);
 	struct ibv_qp_attr attr = good;
 
@@ -252,6 +254,8 @@ TEST(ibv_modify_qp__knows_the_range_of_each_attribute)
 	REFUSED(min_rnr_timer, 32);
 	REFUSED(alt_timeout, 32);
 	REFUSED(dest_qp_num, 1 << 24);
+	REFUSED(max_rd_atomic, 17); /* as rxe and cards, whose limit the program can ask for */
+	REFUSED(max_dest_rd_atomic, 255);
 	REFUSED(qp_access_flags, 0x10000);
 	REFUSED(ah_attr.is_global, 0);
 	REFUSED(ah_attr.port_num, 2);
