@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define QKEY 0x01234567 /* RDMA_UDP_QKEY */
-#define DEPTH 16
 
 /* What the kernel's messages have room for: CM's REQ (92 bytes), REP, REJ, and SIDR's for
  * datagrams, less the 36 of its own header in front of a request (ib_cm.h, cma.c). */
@@ -33,20 +32,35 @@ static int take_private(struct id *id, enum message_type type, const void *data,
 	return 0;
 }
 
-/* What we say about ourselves.  With cm_lock. */
-static int describe(struct id *id, const struct rdma_conn_param *param, enum message_type type)
+/* As librdmacm: what the device has, or all that there is; it judges connections only. */
+static bool is_depth(const struct id *id, uint8_t depth, uint8_t all)
 {
-	static const struct rdma_conn_param usual = { .responder_resources = DEPTH,
-		.initiator_depth = DEPTH,
-		.retry_count = 7,
-		.rnr_retry_count = 7 };
-	const struct rdma_conn_param *p = param ? param : &usual;
+	return id->rdma.ps != RDMA_PS_TCP || depth <= DEPTH || depth == all;
+}
+
+static uint8_t depth_of(uint8_t depth, uint8_t most)
+{
+	return WEFT_MIN(depth == RDMA_MAX_INIT_DEPTH ? most : depth, (uint8_t)DEPTH);
+}
+
+/*
+ * What we say about ourselves; usual: where nothing is said.  Retries above 7 are 7, because the
+ * kernel makes them so and programs count on it (cma.c).  With cm_lock.
+ */
+static int describe(struct id *id, const struct rdma_conn_param *param,
+	const struct rdma_conn_param *usual, enum message_type type)
+{
+	const struct rdma_conn_param *p = param ? param : usual;
 	struct message *m = &id->local;
 
+	static_assert(RDMA_MAX_INIT_DEPTH == RDMA_MAX_RESP_RES, "depth_of() is for both");
+	if (param && (!is_depth(id, p->responder_resources, RDMA_MAX_RESP_RES) ||
+			     !is_depth(id, p->initiator_depth, RDMA_MAX_INIT_DEPTH)))
+		return fail(EINVAL);
 	if (take_private(id, type, p->private_data, p->private_data_len))
 		return -1;
-	m->responder = (uint8_t)WEFT_MIN(p->responder_resources, DEPTH);
-	m->initiator = (uint8_t)WEFT_MIN(p->initiator_depth, DEPTH);
+	m->responder = depth_of(p->responder_resources, usual->responder_resources);
+	m->initiator = depth_of(p->initiator_depth, usual->initiator_depth);
 	m->retry = WEFT_MIN(p->retry_count, (uint8_t)7);
 	m->rnr_retry = WEFT_MIN(p->rnr_retry_count, (uint8_t)7);
 	m->srq = id->rdma.qp ? id->rdma.qp->srq != NULL : p->srq;
@@ -77,13 +91,17 @@ int rdma_listen(struct rdma_cm_id *rdma, int backlog)
 
 int rdma_connect(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 {
+	static const struct rdma_conn_param usual = { .responder_resources = DEPTH,
+		.initiator_depth = DEPTH,
+		.retry_count = 7,
+		.rnr_retry_count = 7 };
 	struct id *id = id_of(rdma);
 
 	if (!rdma->verbs || !rdma->route.path_rec)
 		return fail(EINVAL);
 	weft_lock_take(&cm_lock);
 	bool is_free = id->state == IDLE || id->state == BOUND || id->state >= TIME_WAIT;
-	int result = is_free ? describe(id, param, REQUEST) : fail(EINVAL);
+	int result = is_free ? describe(id, param, &usual, REQUEST) : fail(EINVAL);
 	if (!result)
 		result = event_reserve(id, 0) ? call_begin(id) : -1;
 	int error = errno;
@@ -104,7 +122,7 @@ int rdma_accept(struct rdma_cm_id *rdma, struct rdma_conn_param *param)
 	if (id->state != ASKED)
 		return fail(id->state >= LEAVING ? ECONNRESET : EINVAL);
 	weft_lock_take(&cm_lock);
-	int result = describe(id, param ? param : &offered, REPLY);
+	int result = describe(id, param, &offered, REPLY);
 	weft_lock_give(&cm_lock);
 	if (result)
 		return -1;

@@ -13,6 +13,7 @@
 
 #define PRIVATE_BYTES 196
 #define PORT 1
+#define DEPTH 16 /* reads and atomics in flight, either way: the device's max_qp_rd_atom */
 
 /* How long a peer is waited for: 1 + CMA_MAX_CM_RETRIES (15) times CMA_CM_RESPONSE_TIMEOUT (2^20 of
  * 4.096 us), drivers/infiniband/core/cma.c. */

@@ -141,8 +141,8 @@ static void requested(struct id *id)
 	*port_at(&id->rdma.route.addr.dst_addr) = htons(id->peer.port);
 	id->local.is_datagram = id->peer.is_datagram;
 	/* Who brings his own queue pair may ask for its attributes before he accepts. */
-	id->local.responder = id->peer.initiator;
-	id->local.initiator = id->peer.responder;
+	id->local.responder = WEFT_MIN(id->peer.initiator, (uint8_t)DEPTH);
+	id->local.initiator = WEFT_MIN(id->peer.responder, (uint8_t)DEPTH);
 	id->local.retry = id->peer.retry;
 	id->rdma.verbs = listener->rdma.verbs ? listener->rdma.verbs
 					      : device_for(&id->rdma.route.addr.src_addr);

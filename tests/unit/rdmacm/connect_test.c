@@ -147,6 +147,46 @@ TEST(take_private__holds_to_the_limits_of_each_message)
 	}
 }
 
+/* As librdmacm: more reads than the device has are an error, but for the word for all of them. */
+TEST(describe__takes_depths_as_librdmacm_does)
+{
+	static const uint8_t bad[] = { 17, 128, 254 };
+	struct pair p = ask(RDMA_PS_TCP, "x", true), q = ask(RDMA_PS_TCP, "x", true);
+	struct rdma_conn_param param = { .retry_count = 200, .rnr_retry_count = 200 };
+
+	for (size_t i = 0; i < WEFT_COUNT(bad); i++) {
+		param.responder_resources = bad[i];
+		param.initiator_depth = 1;
+		CHECK(rdma_accept(p.passive, &param) == -1 && errno == EINVAL);
+		param.responder_resources = 1;
+		param.initiator_depth = bad[i];
+		CHECK(rdma_accept(p.passive, &param) == -1 && errno == EINVAL);
+	}
+	/* Whoever accepts with all has what was offered; retries are cut by the kernel, too. */
+	param.responder_resources = RDMA_MAX_RESP_RES;
+	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
+	CHECK(!rdma_accept(p.passive, &param));
+	CHECK_EQ(id_of(p.passive)->local.responder, 3);
+	CHECK_EQ(id_of(p.passive)->local.initiator, 5);
+	CHECK_EQ(id_of(p.passive)->local.rnr_retry, 7);
+	rdma_ack_cm_event(want(p.client, RDMA_CM_EVENT_ESTABLISHED));
+	CHECK(!rdma_reject(q.passive, NULL, 0));
+	rdma_ack_cm_event(want(q.client, RDMA_CM_EVENT_REJECTED));
+	param.initiator_depth = 17;
+	CHECK(rdma_connect(q.active, &param) == -1 && errno == EINVAL);
+	param.initiator_depth = RDMA_MAX_INIT_DEPTH;
+	CHECK(!rdma_connect(q.active, &param));
+	CHECK_EQ(id_of(q.active)->local.responder, 16);
+	CHECK_EQ(id_of(q.active)->local.initiator, 16);
+	CHECK_EQ(id_of(q.active)->local.retry, 7);
+	struct rdma_cm_event *event = want(q.server, RDMA_CM_EVENT_CONNECT_REQUEST);
+	struct rdma_cm_id *second = event->id;
+	rdma_ack_cm_event(event);
+	CHECK(!rdma_destroy_id(second));
+	end(&p);
+	end(&q);
+}
+
 /* Calls in states that have no place for them: an error, and all is as it was. */
 TEST(rdma_connect__is_refused_where_there_is_a_connection)
 {
