@@ -103,7 +103,7 @@ struct weft_dev_plane {
 int weft_dev_plane_query(struct weft_dev *dev, uint32_t plane, struct weft_dev_plane *info);
 int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up);
 
-/* ---- asynchronous events: a pipe's read end, one record each; blocking unless O_NONBLOCK ---- */
+/* ---- asynchronous events: a pipe's read end; blocking unless O_NONBLOCK ---- */
 
 enum weft_dev_event_kind {
 	WEFT_DEV_PLANE_UP = 1, /* number: the plane */
@@ -124,12 +124,14 @@ struct weft_dev_event {
 	void *user;
 };
 int weft_dev_event_fd(const struct weft_dev *dev);
-/* EAGAIN where the fd does not block, EINTR as read() has it.  Skips events of closed objects. */
+/* EAGAIN where the fd does not block, EINTR as read() has it.  Skips events of closed objects.
+ * None is lost for want of room; one that comes again before it has been got is got once. */
 int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event);
 /*
  * Several interfaces of one program must not find each other's events: those of objects that have
  * an owner other than 0 come out of that owner's listener, and nowhere else, from when it is
- * opened on; those of planes and the port come out of all.  Its descriptor does not block.
+ * opened on; those of planes and the port come out of all.  Its descriptor does not block.  EBUSY:
+ * that owner has one.
  */
 int weft_dev_listener_open(
 	struct weft_dev *dev, uint32_t owner, struct weft_dev_listener **listener);
@@ -194,7 +196,7 @@ struct weft_dev_bind {
 
 /* ---- completions ---- */
 
-/* fd: a pipe's read end, one record per event; blocking unless the program sets O_NONBLOCK. */
+/* fd: a pipe's read end, readable while there are events; blocking unless O_NONBLOCK. */
 int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **channel);
 int weft_dev_channel_close(struct weft_dev_channel *channel); /* EBUSY: CQs use it */
 int weft_dev_channel_fd(const struct weft_dev_channel *channel);

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#define RUNG 1u /* the only kind of event that a channel has */
+
 int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **out)
 {
 	struct weft_dev_channel *channel;
@@ -28,7 +30,7 @@ int weft_dev_channel_open(struct weft_dev *dev, struct weft_dev_channel **out)
 	if (!channel)
 		return ENOMEM;
 	channel->dev = dev;
-	rc = event_pipe(channel->fd);
+	rc = event_open(&channel->events);
 	if (rc) {
 		free(channel);
 		return rc;
@@ -54,15 +56,26 @@ int weft_dev_channel_close(struct weft_dev_channel *channel)
 		if (busy)
 			return EBUSY;
 	}
-	close(channel->fd[0]);
-	close(channel->fd[1]);
+	event_close(&channel->events);
 	free(channel);
 	return 0;
 }
 
 int weft_dev_channel_fd(const struct weft_dev_channel *channel)
 {
-	return channel->fd[0];
+	return channel->events.fd[0];
+}
+
+/* NULL: it has been closed.  Who armed twice is told twice. */
+static struct weft_dev_cq *take_rung(struct weft_dev_channel *channel)
+{
+	uint32_t kind;
+	struct event_source *source = event_take(&channel->events, &kind);
+	struct weft_dev_cq *cq = source ? source->user : NULL;
+
+	if (cq && --cq->rung)
+		event_add(&channel->events, source, kind);
+	return cq;
 }
 
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
@@ -70,23 +83,19 @@ int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 	struct weft_dev *dev = channel->dev;
 
 	for (;;) {
-		uint64_t number;
-		bool found = false;
-
 		if (device_is_dead(dev))
 			return ENODEV;
-		int rc = event_read(channel->fd[0], &number, sizeof(number));
+		int rc = event_wait(&channel->events);
 
 		if (rc)
 			return rc;
 		weft_lock_take(&dev->lock);
-		for (const struct weft_dev_cq *cq = dev->cqs; cq && !found; cq = cq->next)
-			if (cq->number == number) {
-				*user = cq->user;
-				found = true;
-			}
+		struct weft_dev_cq *cq = take_rung(channel);
+
+		if (cq)
+			*user = cq->events.user;
 		weft_lock_give(&dev->lock);
-		if (found)
+		if (cq)
 			return 0;
 	}
 }
@@ -101,26 +110,6 @@ static struct weft_dev_wc *open_ring(uint32_t entries, uint32_t *mask)
 	return calloc(n, sizeof(struct weft_dev_wc));
 }
 
-static void enlist(struct weft_dev_cq *cq)
-{
-	struct weft_dev *dev = cq->dev;
-
-	cq->next = dev->cqs;
-	cq->from = &dev->cqs;
-	if (cq->next)
-		cq->next->from = &cq->next;
-	dev->cqs = cq;
-	dev->n_cqs++;
-}
-
-static void delist(struct weft_dev_cq *cq)
-{
-	*cq->from = cq->next;
-	if (cq->next)
-		cq->next->from = cq->from;
-	cq->dev->n_cqs--;
-}
-
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
 	void *user, struct weft_dev_cq **out)
 {
@@ -133,9 +122,9 @@ int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_cha
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return ENOMEM;
-	*cq = (struct weft_dev_cq){
-		.dev = dev, .channel = channel, .user = user, .entries = entries
-	};
+	*cq = (struct weft_dev_cq){ .dev = dev, .channel = channel, .entries = entries };
+	cq->events.user = user;
+	cq->bell.user = cq;
 	cq->ring = open_ring(entries, &cq->mask);
 	if (!cq->ring) {
 		free(cq);
@@ -145,8 +134,7 @@ int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_cha
 	bool has_room = dev->n_cqs < CQS_MAX;
 
 	if (has_room) {
-		cq->number = ++dev->next_id;
-		enlist(cq);
+		dev->n_cqs++;
 		if (channel)
 			channel->users++;
 	}
@@ -169,7 +157,9 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 		bool busy = cq->users != 0;
 
 		if (!busy) {
-			delist(cq);
+			dev->n_cqs--;
+			event_drop(&cq->events);
+			event_drop(&cq->bell);
 			if (cq->channel)
 				cq->channel->users--;
 		}
@@ -242,7 +232,7 @@ void weft_dev_cq_set_owner(struct weft_dev_cq *cq, uint32_t owner)
 	if (device_is_dead(cq->dev))
 		return;
 	weft_lock_take(&cq->dev->lock);
-	cq->owner = owner;
+	cq->events.owner = owner;
 	weft_lock_give(&cq->dev->lock);
 }
 
@@ -250,8 +240,10 @@ static void ring_bell(struct weft_dev_cq *cq)
 {
 	cq->armed = cq->armed_solicited = false;
 	cq->told = cq->tail;
-	if (cq->channel && write(cq->channel->fd[1], &cq->number, sizeof(cq->number)) < 0)
-		return; /* full: it is readable, and more than readable helps nobody */
+	if (!cq->channel)
+		return;
+	cq->rung++;
+	event_add(&cq->channel->events, &cq->bell, RUNG);
 }
 
 void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited)
@@ -260,7 +252,7 @@ void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited
 		return;
 	if (cq->tail - cq->head >= cq->entries) {
 		cq->overrun = true;
-		event_put(cq->dev, WEFT_DEV_CQ_ERROR, cq->number);
+		event_put(cq->dev, &cq->events, WEFT_DEV_CQ_ERROR);
 		cq->dev->has_overrun = true;
 		if (cq->armed || cq->armed_solicited)
 			ring_bell(cq);

@@ -66,11 +66,11 @@ static void size_engine(struct weft_config *engine)
 
 static void close_fds(struct weft_dev *dev)
 {
-	const int fds[] = { dev->greet_fd, dev->wake_fd, dev->event_fd[0], dev->event_fd[1] };
-
-	for (size_t i = 0; i < WEFT_COUNT(fds); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	if (dev->greet_fd >= 0)
+		close(dev->greet_fd);
+	if (dev->wake_fd >= 0)
+		close(dev->wake_fd);
+	event_close(&dev->events);
 }
 
 static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
@@ -103,7 +103,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 	dev->mrs = calloc(KEYS, sizeof(*dev->mrs));
 	dev->zombies = calloc(ZOMBIES_MAX, sizeof(*dev->zombies));
 	dev->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!dev->mrs || !dev->zombies || dev->wake_fd < 0 || event_pipe(dev->event_fd)) {
+	if (!dev->mrs || !dev->zombies || dev->wake_fd < 0 || event_open(&dev->events)) {
 		snprintf(error, error_bytes, "no memory or descriptors");
 		return ENOMEM;
 	}
@@ -113,7 +113,6 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
 	dev->next_slot = 16 + (uint32_t)device_random() % (SLOTS / 2);
-	dev->next_id = 64;
 	dev->greet_at_ns = WEFT_NEVER;
 	return 0;
 }
@@ -132,7 +131,7 @@ int weft_dev_open(
 	weft_nofault_watch();
 	dev->name = *name;
 	dev->fork_age = device_fork_age;
-	dev->greet_fd = dev->wake_fd = dev->event_fd[0] = dev->event_fd[1] = -1;
+	dev->greet_fd = dev->wake_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
 	weft_lock_open(&dev->lock);
 	rc = watch_open(dev);
 	if (rc) {

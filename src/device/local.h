@@ -120,6 +120,21 @@ struct courier { /* see courier.c */
 };
 #define COURIER_USER UINT64_C(1) /* in weft_done.user: it is a courier's, and not a QP's */
 
+struct event_source {                      /* of an object: what of it is to be told */
+	struct event_queue *queue;         /* where it is linked; NULL: there is nothing */
+	struct event_source *next, **from; /* from: what points here */
+	void *user;
+	uint32_t owner, number;
+	uint32_t kinds; /* four bits each, the oldest lowest */
+};
+struct event_queue { /* see event.c */
+	int fd[2];
+	struct event_source *first, **last;
+};
+struct plane_events {
+	struct event_source plane[WEFT_PORTS_MAX], port;
+};
+
 struct held;
 struct group;
 
@@ -137,7 +152,9 @@ struct weft_dev {
 	struct weft_dev_name name;
 	struct weft_live_end end;
 	uint32_t fork_age, number;
-	int greet_fd, wake_fd, event_fd[2];
+	int greet_fd, wake_fd;
+	struct event_queue events;
+	struct plane_events plane_events;
 	pthread_t thread;
 	bool has_thread, stop, asleep, has_overrun;
 	/* watch.c */
@@ -164,8 +181,6 @@ struct weft_dev {
 	struct weft_dev_qp *qps[SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
-	uint64_t next_id;
-	struct weft_dev_cq *cqs; /* all of them, linked */
 	struct weft_dev_srq *srqs;
 	struct weft_dev_listener *listeners;
 	struct weft_dev_qp *greeting; /* those that wait for an answer, linked */
@@ -224,7 +239,7 @@ struct weft_dev_mw {
 
 struct weft_dev_channel {
 	struct weft_dev *dev;
-	int fd[2];
+	struct event_queue events;
 	uint32_t users;
 };
 
@@ -232,17 +247,18 @@ struct weft_dev_listener {
 	struct weft_dev *dev;
 	struct weft_dev_listener *next;
 	uint32_t owner;
-	int fd[2];
+	struct event_queue events;
+	struct plane_events plane_events;
 };
 
 struct weft_dev_cq {
 	struct weft_dev *dev;
-	struct weft_dev_cq *next, **from; /* from: what points here */
 	struct weft_dev_channel *channel;
-	void *user;
-	uint64_t number; /* never used twice */
+	struct event_source events;
+	struct event_source bell; /* of the channel's; user: this */
+	uint32_t rung;            /* how often, without having been told */
 	struct weft_dev_wc *ring;
-	uint32_t mask, entries, head, tail, users, owner;
+	uint32_t mask, entries, head, tail, users;
 	uint32_t told; /* tail at the last event */
 	bool armed, armed_solicited, overrun;
 };
@@ -259,8 +275,7 @@ struct weft_dev_srq {
 	struct weft_dev_srq *next;
 	struct weft_dev_pd *pd;
 	struct weft_dev_srq_attr attr;
-	void *user;
-	uint64_t number;
+	struct event_source events;
 	uint32_t recvq, srqn, users, n_free;
 	struct recv *slots;
 	uint32_t *free;
@@ -279,7 +294,7 @@ struct weft_dev_qp {
 	struct weft_dev_qp_init init;
 	struct weft_dev_qp_attr attr; /* .state is kept true */
 	uint32_t number;
-	uint64_t event_number;
+	struct event_source events;
 	/* engine's, from RTR on */
 	struct weft_qp *eq;
 	uint32_t eq_number, psn_tx, peer, pathset, own_set;
@@ -353,12 +368,18 @@ bool watch_looks_soon(const struct weft_dev *dev); /* the thread: within STAND_N
 
 /* ---- event.c ---- */
 
-/* To whoever is to hear of it; number: the object's, or the plane. */
-void event_put(struct weft_dev *dev, uint32_t kind, uint64_t number);
-/* Reads one whole record of `bytes` from a pipe; errno.  EINTR too: a program whose alarm rings
- * waits no longer, unless it set SA_RESTART.  Without the lock. */
-int event_read(int fd, void *record, size_t bytes);
-int event_pipe(int fd[2]); /* an errno value */
+int event_open(struct event_queue *queue); /* an errno value; what waits there is not moved */
+void event_close(struct event_queue *queue);
+void event_add(struct event_queue *queue, struct event_source *source, uint32_t kind);
+/* NULL: there is none. */
+struct event_source *event_take(struct event_queue *queue, uint32_t *kind);
+/* Until there may be something; errno.  EINTR too: a program whose alarm rings waits no longer,
+ * unless it set SA_RESTART.  Without the lock. */
+int event_wait(const struct event_queue *queue);
+/* To whoever is to hear of it. */
+void event_put(struct weft_dev *dev, struct event_source *source, uint32_t kind);
+void event_put_plane(struct weft_dev *dev, uint32_t kind, uint32_t plane);
+void event_drop(struct event_source *source); /* its object goes */
 
 /* ---- mr.c ---- */
 

@@ -256,7 +256,6 @@ static int take_slot(struct weft_dev_qp *qp)
 	dev->qps[dev->next_slot] = qp;
 	qp->number = dev->number << SLOT_BITS | dev->next_slot;
 	dev->next_slot = dev->next_slot + 1 < SLOTS ? dev->next_slot + 1 : FIRST_SLOT;
-	qp->event_number = ++dev->next_id;
 	dev->n_qps++;
 	qp->pd->users++;
 	qp->init.cq_tx->users++;
@@ -283,6 +282,7 @@ int weft_dev_qp_open(
 	qp->dev = dev;
 	qp->pd = pd;
 	qp->init = *init;
+	qp->events = (struct event_source){ .user = init->user, .owner = init->owner };
 	if (init->srq || xrc_is_part(init->profile))
 		qp->init.rq_depth = 0;
 	set_defaults(qp);
@@ -345,6 +345,7 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 		cq_forget_qp(qp->init.cq_rx, qp->number);
 		dev->qps[qp->number & (SLOTS - 1)] = NULL;
 		leave_draining(qp);
+		event_drop(&qp->events);
 		dev->n_qps--;
 		qp->pd->users--;
 		qp->init.cq_tx->users--;
@@ -380,7 +381,7 @@ void pair_to_error(struct weft_dev_qp *qp)
 	}
 	done_flush(qp);
 	if (qp->init.srq)
-		event_put(qp->dev, WEFT_DEV_QP_LAST_WQE, qp->event_number);
+		event_put(qp->dev, &qp->events, WEFT_DEV_QP_LAST_WQE);
 }
 
 static void reset(struct weft_dev_qp *qp)

@@ -54,7 +54,7 @@ static void take_failure(struct weft_dev_qp *qp, const struct weft_qp_failure *f
 	else if (failure->refused == WEFT_AETH_NAK_INVALID_REQUEST)
 		kind = WEFT_DEV_QP_REQUEST;
 	if (why != WEFT_FLUSHED && is_told(qp, why))
-		event_put(qp->dev, kind, qp->event_number);
+		event_put(qp->dev, &qp->events, kind);
 	if (qp->attr.state == WEFT_DEV_ERR)
 		return;
 	if (why == WEFT_RETRY_EXCEEDED)
@@ -90,10 +90,10 @@ static void look_at_planes(struct weft_dev *dev)
 		/* The pump has told the engine of the link, but knows no administrator. */
 		if (dev->planes_shut >> i & 1)
 			(void)weft_port_mark(dev->ep, i, false, weft_pump_now(dev->pump));
-		event_put(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i);
+		event_put_plane(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i);
 	}
 	if (!up != !dev->planes_up)
-		event_put(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0);
+		event_put_plane(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0);
 	dev->planes_up = up;
 }
 
@@ -103,7 +103,7 @@ static void look_at_limits(struct weft_dev *dev)
 		if (srq->limit_armed && weft_recvq_limit_hit(dev->ep, srq->recvq)) {
 			srq->limit_armed = false;
 			srq->attr.limit = 0;
-			event_put(dev, WEFT_DEV_SRQ_LIMIT, srq->number);
+			event_put(dev, &srq->events, WEFT_DEV_SRQ_LIMIT);
 		}
 }
 
@@ -126,7 +126,7 @@ static void look_at_draining(struct weft_dev *dev)
 		*at = qp->next_draining;
 		qp->draining = false;
 		if (drains && qp->attr.notify)
-			event_put(dev, WEFT_DEV_SQ_DRAINED, qp->event_number);
+			event_put(dev, &qp->events, WEFT_DEV_SQ_DRAINED);
 	}
 }
 
@@ -141,7 +141,7 @@ static void fail_overrun(struct weft_dev *dev)
 				   !xrc_has_overrun(qp)) ||
 			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
 			continue;
-		event_put(dev, WEFT_DEV_QP_FATAL, qp->event_number);
+		event_put(dev, &qp->events, WEFT_DEV_QP_FATAL);
 		pair_to_error(qp);
 	}
 }

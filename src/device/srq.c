@@ -32,7 +32,7 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return ENOMEM;
-	*srq = (struct weft_dev_srq){ .dev = dev, .pd = pd, .attr = *attr, .user = user };
+	*srq = (struct weft_dev_srq){ .dev = dev, .pd = pd, .attr = *attr, .events.user = user };
 	srq->attr.limit = 0;
 	srq->slots = calloc(attr->depth, sizeof(*srq->slots));
 	srq->free = calloc(attr->depth, sizeof(*srq->free));
@@ -48,7 +48,6 @@ int weft_dev_srq_open(struct weft_dev_pd *pd, const struct weft_dev_srq_attr *at
 	if (!rc && attr->xrcd)
 		rc = xrc_share(srq);
 	if (!rc) {
-		srq->number = ++dev->next_id;
 		srq->next = dev->srqs;
 		dev->srqs = srq;
 		dev->n_srqs++;
@@ -82,6 +81,7 @@ int weft_dev_srq_close(struct weft_dev_srq *srq)
 			while (*at != srq)
 				at = &(*at)->next;
 			*at = srq->next;
+			event_drop(&srq->events);
 			dev->n_srqs--;
 			srq->pd->users--;
 		}

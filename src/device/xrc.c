@@ -72,7 +72,7 @@ void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user)
 	if (device_is_dead(qp->dev))
 		return;
 	weft_lock_take(&qp->dev->lock);
-	qp->init.user = user;
+	qp->init.user = qp->events.user = user;
 	weft_lock_give(&qp->dev->lock);
 }
 

@@ -297,6 +297,34 @@ TEST(weft_dev_cq_poll__and_posts_keep_no_lock_when_they_are_cancelled)
 	pair_close(cancel_side);
 }
 
+/* A pipe holds 8,192 numbers; queues that were armed and rang after that were never heard of. */
+TEST(weft_dev_channel_get__tells_of_each_queue_as_often_as_it_rang)
+{
+	enum { QUEUES = 9000, TIMES = 2 };
+	static struct weft_dev_cq *cqs[QUEUES];
+	static unsigned rang[QUEUES];
+	struct side *s = side_open();
+	void *user;
+
+	(void)fcntl(weft_dev_channel_fd(s->channel), F_SETFL, O_NONBLOCK);
+	for (unsigned i = 0; i < QUEUES; i++)
+		REQUIRE(!weft_dev_cq_open(s->dev, TIMES, s->channel, &rang[i], &cqs[i]));
+	for (unsigned t = 0; t < TIMES; t++)
+		for (unsigned i = 0; i < QUEUES; i++) {
+			CHECK_EQ(weft_dev_cq_arm(cqs[i], false), 0);
+			weft_lock_take(&s->dev->lock);
+			cq_put(cqs[i], &(struct weft_dev_wc){ 0 }, false);
+			weft_lock_give(&s->dev->lock);
+		}
+	while (!weft_dev_channel_get(s->channel, &user))
+		++*(unsigned *)user;
+	for (unsigned i = 0; i < QUEUES; i++) {
+		CHECK_EQ(rang[i], TIMES);
+		CHECK_EQ(weft_dev_cq_close(cqs[i]), 0);
+	}
+	side_close(s);
+}
+
 /* Oldest first, which is the end of any list: 32,000 took five seconds. */
 TEST(weft_dev_cq_close__takes_the_same_time_among_many)
 {

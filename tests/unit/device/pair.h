@@ -150,6 +150,35 @@ static inline void pair_close(struct side *sides[2])
 	side_close(sides[1]);
 }
 
+/*
+ * Whoever looks at queue pairs that are not his meets an address that is none: what happens to one
+ * of thousands must not cost the others a look.  In the hands of the caller until it is ended.
+ */
+struct trap {
+	struct weft_dev_qp *qps[SLOTS];
+};
+
+static inline struct trap *trap_set(struct weft_dev *dev)
+{
+	struct trap *trap = malloc(sizeof(*trap));
+
+	WEFT_ASSERT(trap);
+	weft_lock_take(&dev->lock);
+	memcpy(trap->qps, dev->qps, sizeof(trap->qps));
+	for (uint32_t i = 0; i < SLOTS; i++)
+		dev->qps[i] = (void *)(uintptr_t)1;
+	weft_lock_give(&dev->lock);
+	return trap;
+}
+
+static inline void trap_end(struct weft_dev *dev, struct trap *trap)
+{
+	weft_lock_take(&dev->lock);
+	memcpy(dev->qps, trap->qps, sizeof(trap->qps));
+	weft_lock_give(&dev->lock);
+	free(trap);
+}
+
 /* Until the peer's other addresses have answered: its greetings are taken at once from then on. */
 static inline void side_learns_planes(struct side *s, struct side *peer)
 {
