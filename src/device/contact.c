@@ -62,12 +62,12 @@ struct contact *contact_find(
 
 static bool is_process(uint32_t qpn)
 {
-	return !(qpn & (SLOTS - 1));
+	return !(qpn & (QP_SLOTS - 1));
 }
 
 bool contact_own(const struct weft_dev *dev, uint32_t own_qpn)
 {
-	const struct weft_dev_qp *qp = dev->qps[own_qpn & (SLOTS - 1)];
+	const struct weft_dev_qp *qp = dev->qps[own_qpn & (QP_SLOTS - 1)];
 
 	if (is_process(own_qpn))
 		return own_qpn >> SLOT_BITS == dev->number;
@@ -81,7 +81,7 @@ static bool get_courier(struct weft_dev *dev, struct contact *contact)
 		return true;
 	if (!contact_own(dev, contact->own_qpn))
 		return false;
-	contact->courier = courier_open(dev->qps[contact->own_qpn & (SLOTS - 1)], contact);
+	contact->courier = courier_open(dev->qps[contact->own_qpn & (QP_SLOTS - 1)], contact);
 	return contact->courier != NULL;
 }
 
@@ -243,14 +243,10 @@ void contact_forget_qp(struct weft_dev_qp *qp)
 			forget(qp->dev, &qp->dev->contacts[i]);
 }
 
-void contact_failed(struct weft_dev *dev, uint32_t eq_number)
+void contact_failed(struct courier *courier)
 {
-	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		struct courier *courier = dev->contacts[i].courier;
-
-		if (courier && courier->eq_number == eq_number)
-			forget(dev, &dev->contacts[i]);
-	}
+	if (courier->contact)
+		forget(courier->qp->dev, courier->contact);
 }
 
 /* ---- address handles ---- */
@@ -285,23 +281,18 @@ int weft_dev_ah_open(struct weft_dev_pd *pd, const uint8_t gid[16], struct weft_
 int weft_dev_ah_close(struct weft_dev_ah *ah)
 {
 	struct weft_dev *dev = ah->pd->dev;
+	bool is_named = false;
 
 	if (!device_is_dead(dev)) {
 		weft_lock_take(&dev->lock);
 		dev->n_ahs--;
 		ah->pd->users--;
-		/* A datagram that waits for its contact still names this. */
-		for (uint32_t i = 0; i < SLOTS; i++) {
-			struct weft_dev_qp *qp = dev->qps[i];
-
-			if (!qp || qp->init.profile != WEFT_DEV_DATAGRAM)
-				continue;
-			for (uint64_t k = qp->sq_fed; k != qp->sq_tail; k++)
-				if (qp->sq[k & qp->sq_mask].ah == ah)
-					qp->sq[k & qp->sq_mask].fault = WEFT_DEV_LOC_QP_OP_ERR;
-		}
+		/* A datagram that waits for its contact still names this, and will fail. */
+		is_named = ah->works != 0;
+		ah->is_closed = true;
 		weft_lock_give(&dev->lock);
 	}
-	free(ah);
+	if (!is_named)
+		free(ah);
 	return 0;
 }

@@ -160,6 +160,7 @@ int weft_dev_cq_close(struct weft_dev_cq *cq)
 			dev->n_cqs--;
 			event_drop(&cq->events);
 			event_drop(&cq->bell);
+			link_out(&cq->in_overrun);
 			if (cq->channel)
 				cq->channel->users--;
 		}
@@ -178,12 +179,9 @@ static uint64_t count_owed(const struct weft_dev_cq *cq)
 {
 	uint64_t owed = 0;
 
-	for (uint32_t i = 0, seen = 0; i < SLOTS && seen < cq->dev->n_qps; i++) {
-		const struct weft_dev_qp *qp = cq->dev->qps[i];
+	for (const struct link *at = cq->senders; at; at = at->next) {
+		const struct weft_dev_qp *qp = at->of;
 
-		seen += qp != NULL;
-		if (!qp || qp->init.cq_tx != cq)
-			continue;
 		for (uint64_t k = qp->sq_head; k != qp->sq_tail; k++)
 			owed += (qp->sq[k & qp->sq_mask].flags & WEFT_DEV_SIGNALED) != 0;
 	}
@@ -253,7 +251,7 @@ void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited
 	if (cq->tail - cq->head >= cq->entries) {
 		cq->overrun = true;
 		event_put(cq->dev, &cq->events, WEFT_DEV_CQ_ERROR);
-		cq->dev->has_overrun = true;
+		link_in(&cq->dev->overrun, &cq->in_overrun, cq);
 		if (cq->armed || cq->armed_solicited)
 			ring_bell(cq);
 		return;
@@ -284,7 +282,7 @@ void cq_forget_qp(struct weft_dev_cq *cq, uint32_t qpn)
 /* The program knows that this send is over. */
 static void tell(struct weft_dev *dev, const struct weft_dev_wc *wc)
 {
-	struct weft_dev_qp *qp = dev->qps[wc->qpn & (SLOTS - 1)];
+	struct weft_dev_qp *qp = dev->qps[wc->qpn & (QP_SLOTS - 1)];
 	bool is_send = wc->op != WEFT_DEV_DONE_RECV && wc->op != WEFT_DEV_DONE_RECV_IMM;
 
 	if (is_send && qp && qp->number == wc->qpn && qp->untold)

@@ -112,7 +112,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 	if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
-	dev->next_slot = 16 + (uint32_t)device_random() % (SLOTS / 2);
+	dev->next_slot = 16 + (uint32_t)device_random() % (QP_SLOTS / 2);
 	dev->greet_at_ns = WEFT_NEVER;
 	return 0;
 }
@@ -176,10 +176,10 @@ bool device_leave(struct weft_dev *dev)
 			return false;
 		weft_clock_sleep(100000);
 	}
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct weft_dev_qp *qp = dev->qps[i];
+	for (const struct link *at = dev->opened; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
 
-		if (!qp || !pair_is_open(qp))
+		if (!pair_is_open(qp))
 			continue;
 		qp->attr.state = WEFT_DEV_ERR;
 		qp_let_go(qp);

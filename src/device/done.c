@@ -46,11 +46,9 @@ static void finish_send(struct weft_dev_qp *qp, uint32_t status, uint32_t vendor
 {
 	struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
 
-	free(work->owned);
-	work->owned = NULL;
+	post_release(qp, work);
 	if (status != WEFT_DEV_OK && work->op == WEFT_DEV_BIND_MW)
 		mw_undo(qp, work);
-	qp->dev->owed_bytes -= work->len_bytes;
 	qp->sq_head++;
 	if (qp->sq_fed < qp->sq_head)
 		qp->sq_fed = qp->sq_head;

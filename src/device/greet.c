@@ -124,9 +124,7 @@ void greet_start(struct weft_dev_qp *qp)
 	qp->tries = 0;
 	qp->is_unfit = false;
 	qp->greet_since_ns = qp->heard_ns = 0;
-	qp->in_greeting = true;
-	qp->next_greeting = dev->greeting;
-	dev->greeting = qp;
+	link_in(&dev->greeting, &qp->in_greeting, qp);
 	greet_ask_for(qp, weft_clock_now(NULL));
 	if (dev->asleep || dev->stands)
 		watch_kick(dev);
@@ -134,14 +132,7 @@ void greet_start(struct weft_dev_qp *qp)
 
 void greet_stop(struct weft_dev_qp *qp)
 {
-	struct weft_dev_qp **at = &qp->dev->greeting;
-
-	if (!qp->in_greeting)
-		return;
-	while (*at != qp)
-		at = &(*at)->next_greeting;
-	*at = qp->next_greeting;
-	qp->in_greeting = false;
+	link_out(&qp->in_greeting);
 }
 
 void greet_ask(struct weft_dev *dev, struct contact *contact)
@@ -182,13 +173,12 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 	if (now < dev->greet_at_ns)
 		return;
 	dev->greet_at_ns = WEFT_NEVER;
-	for (struct weft_dev_qp *qp = dev->greeting, *next; qp; qp = next) {
-		next = qp->next_greeting;
-		if (is_over(qp, now)) {
+	for (const struct link *at = dev->greeting; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
+
+		if (is_over(qp, now)) { /* it leaves the list, and no other does */
 			done_fail_front(qp, WEFT_DEV_RETRY_EXC_ERR);
-			/* The list may have lost more than this one: begin again soon. */
-			dev->greet_at_ns = now;
-			return;
+			continue;
 		}
 		if (now >= qp->greet_at_ns)
 			greet_ask_for(qp, now);
@@ -210,9 +200,12 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 void greet_again(struct weft_dev *dev, const uint8_t gid[16])
 {
 	dev->greet_at_ns = 0;
-	for (struct weft_dev_qp *qp = dev->greeting; qp; qp = qp->next_greeting)
+	for (const struct link *at = dev->greeting; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
+
 		if (!memcmp(qp->attr.gid, gid, 16))
 			qp->greet_at_ns = 0;
+	}
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
 		if (!memcmp(dev->contacts[i].gid, gid, 16))
 			dev->contacts[i].ask_at_ns = 0;

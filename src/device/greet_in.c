@@ -55,7 +55,7 @@ static void put_process(struct greet *greet, const struct greet *to)
 /* The queue pair that it is for, whose program named this one. */
 static struct weft_dev_qp *find_qp(const struct weft_dev *dev, const struct greet *greet)
 {
-	struct weft_dev_qp *qp = dev->qps[greet->qp.peer_qpn & (SLOTS - 1)];
+	struct weft_dev_qp *qp = dev->qps[greet->qp.peer_qpn & (QP_SLOTS - 1)];
 
 	if (!qp || qp->number != greet->qp.peer_qpn || !qp->eq ||
 		qp->attr.peer_qpn != greet->qp.qpn ||
@@ -114,7 +114,7 @@ static enum result take_wait(struct weft_dev *dev, const struct heard *heard)
 {
 	struct weft_dev_qp *qp = find_qp(dev, &heard->greet);
 
-	if (!qp || !qp->in_greeting || qp->nonce != heard->greet.echo)
+	if (!qp || !link_is_in(&qp->in_greeting) || qp->nonce != heard->greet.echo)
 		return TAKEN;
 	qp->heard_ns = weft_clock_now(NULL);
 	return AWAITED;

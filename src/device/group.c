@@ -392,13 +392,10 @@ static void meet(struct weft_dev *dev, const struct group *group, const struct m
 {
 	uint32_t left = MET_MAX / group->end;
 
-	for (uint32_t i = 0; i < SLOTS && left; i++) {
-		const struct weft_dev_qp *qp = dev->qps[i];
+	for (const struct link *at = dev->datagrams; at && left; at = at->next, left--) {
+		const struct weft_dev_qp *qp = at->of;
 
-		if (!qp || !qp->held)
-			continue;
 		(void)contact_take(dev, qp->number, m->gid, m->qpn);
-		left--;
 	}
 }
 

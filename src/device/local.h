@@ -16,10 +16,11 @@
 
 #include <pthread.h>
 
+#include "link.h"
 #include "quiet.h"
 
 #define SLOT_BITS 14u
-#define SLOTS (1u << SLOT_BITS)
+#define QP_SLOTS (1u << SLOT_BITS)
 #define NUMBERS 1024u
 #define QPS_MAX 7168u /* UCX keeps 4 for each of 1000 connects to one peer */
 #define MRS_MAX 16384u
@@ -156,7 +157,7 @@ struct weft_dev {
 	struct event_queue events;
 	struct plane_events plane_events;
 	pthread_t thread;
-	bool has_thread, stop, asleep, has_overrun;
+	bool has_thread, stop, asleep;
 	/* watch.c */
 	pthread_cond_t news;             /* something completed, for pollers that pause */
 	bool armed;                      /* the port rings */
@@ -178,14 +179,17 @@ struct weft_dev {
 	struct proofs proofs;
 	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
 	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
-	struct weft_dev_qp *qps[SLOTS];
+	struct weft_dev_qp *qps[QP_SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
 	struct weft_dev_srq *srqs;
 	struct weft_dev_listener *listeners;
-	struct weft_dev_qp *greeting; /* those that wait for an answer, linked */
-	struct weft_dev_qp *draining; /* those on their way to SQD */
-	struct weft_dev_qp *backlog;  /* those with work that the engine had no room for */
+	struct link *opened;    /* queue pairs: all, for what no failure has to wait for */
+	struct link *datagrams; /* those that take datagrams */
+	struct link *greeting;  /* those that wait for an answer */
+	struct link *draining;  /* those on their way to SQD */
+	struct link *backlog;   /* those with work that the engine had no room for */
+	struct link *overrun;   /* completion queues whose queue pairs are to fail */
 	struct weft_dev_mr **mrs;     /* [mr_slot(key)] */
 	struct weft_dev_mw *mws;      /* all of them, linked */
 	struct dmabuf *dmabufs;       /* likewise */
@@ -257,6 +261,8 @@ struct weft_dev_cq {
 	struct event_source events;
 	struct event_source bell; /* of the channel's; user: this */
 	uint32_t rung;            /* how often, without having been told */
+	struct link in_overrun;
+	struct link *senders, *receivers; /* queue pairs that complete here */
 	struct weft_dev_wc *ring;
 	uint32_t mask, entries, head, tail, users;
 	uint32_t told; /* tail at the last event */
@@ -285,6 +291,8 @@ struct weft_dev_srq {
 
 struct weft_dev_ah {
 	struct weft_dev_pd *pd;
+	uint32_t works; /* that name it */
+	bool is_closed; /* and goes with the last of them */
 	uint8_t gid[16];
 };
 
@@ -304,8 +312,8 @@ struct weft_dev_qp {
 	uint64_t nonce, greet_at_ns, greet_since_ns, heard_ns, asked_back;
 	bool is_unfit; /* the peer has answered: its device and ours do not fit */
 	uint32_t tries, peer_eq_number, peer_rd_atomic, n_groups;
-	struct weft_dev_qp *next_greeting, *next_backlog, *next_draining;
-	bool in_greeting, in_backlog, draining;
+	struct link in_opened, in_datagrams, in_greeting, in_backlog, in_draining;
+	struct link in_senders, in_receivers; /* of its completion queues */
 	/* queues: head <= fed <= tail, all run freely */
 	struct work *sq;
 	struct recv *rq;
@@ -455,6 +463,8 @@ uint64_t retry_budget_ns(const struct weft_dev_qp_attr *own); /* of silence; 0: 
 
 void queue_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
 void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
+/* A work is over, or will not be: what it has is given back. */
+void post_release(struct weft_dev_qp *qp, struct work *work);
 /* One of that work to there; values of give_one(), and EINPROGRESS: he is being asked for.  ENOENT:
  * nobody can be found. */
 int post_datagram(
@@ -484,7 +494,6 @@ void xrc_unshare(struct weft_dev_srq *srq);
 struct weft_dev_srq *xrc_find(const struct weft_dev *dev, uint32_t recvq);
 void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq, struct weft_dev_wc *wc,
 	bool solicited);
-bool xrc_has_overrun(const struct weft_dev_qp *qp); /* no room for its completions */
 /* Which kind of queue pair one of this profile talks to. */
 static inline uint8_t xrc_peer(uint8_t profile)
 {
@@ -552,7 +561,7 @@ bool contact_own(const struct weft_dev *dev, uint32_t own_qpn);
 bool contact_is_awaited(const struct contact *contact);                /* he may answer yet */
 void contact_say(const struct contact *contact, struct greet_qp *own); /* what peers must know */
 void contact_forget_qp(struct weft_dev_qp *qp);
-void contact_failed(struct weft_dev *dev, uint32_t eq_number); /* if it is a courier's */
+void contact_failed(struct courier *courier);
 
 /* ---- group.c: multicast ---- */
 

@@ -57,12 +57,9 @@ int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw *
 /* Works that wait for their turn still name it. */
 static void forget(struct weft_dev *dev, const struct weft_dev_mw *mw)
 {
-	for (uint32_t i = 0, seen = 0; i < SLOTS && seen < dev->n_qps; i++) {
-		struct weft_dev_qp *qp = dev->qps[i];
+	for (const struct link *at = dev->opened; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
 
-		if (!qp)
-			continue;
-		seen++;
 		for (uint64_t k = qp->sq_fed; k != qp->sq_tail; k++) {
 			struct work *work = &qp->sq[k & qp->sq_mask];
 

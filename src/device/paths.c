@@ -35,10 +35,10 @@ static bool find_set(const struct weft_dev *dev, const uint8_t gid[16], uint32_t
 {
 	const struct contact *contact = known(dev, gid);
 
-	for (uint32_t i = 0; i < SLOTS && dev->n_qps; i++) {
-		const struct weft_dev_qp *qp = dev->qps[i];
+	for (const struct link *at = dev->opened; at; at = at->next) {
+		const struct weft_dev_qp *qp = at->of;
 
-		if (!qp || !qp->connected || qp->init.profile == WEFT_DEV_DATAGRAM ||
+		if (!qp->connected || qp->init.profile == WEFT_DEV_DATAGRAM ||
 			memcmp(qp->attr.gid, gid, 16))
 			continue;
 		*set = qp->peer_set;
@@ -175,10 +175,12 @@ int weft_dev_paths_mark(
 				rc = 0;
 			}
 	}
-	for (uint32_t i = 0; !rc && i < SLOTS; i++)
-		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
-			(void)weft_path_mark(dev->ep, dev->qps[i]->own_set, ev, to,
-				weft_clock_now(NULL));
+	for (const struct link *at = dev->opened; !rc && at; at = at->next) {
+		const struct weft_dev_qp *qp = at->of;
+
+		if (qp->has_own_set && qp->attr.paths == number)
+			(void)weft_path_mark(dev->ep, qp->own_set, ev, to, weft_clock_now(NULL));
+	}
 	weft_lock_give(&dev->lock);
 	return rc;
 }
@@ -229,9 +231,12 @@ int weft_dev_paths_replace(struct weft_dev *dev, uint32_t number, uint32_t ev, u
 		group->evs[at] = ev_new;
 		group->states[at] = WEFT_PATH_EMPTY;
 	}
-	for (uint32_t i = 0; !rc && i < SLOTS; i++)
-		if (dev->qps[i] && dev->qps[i]->has_own_set && dev->qps[i]->attr.paths == number)
-			replace_in_set(dev->qps[i], ev, ev_new);
+	for (const struct link *in = dev->opened; !rc && in; in = in->next) {
+		struct weft_dev_qp *qp = in->of;
+
+		if (qp->has_own_set && qp->attr.paths == number)
+			replace_in_set(qp, ev, ev_new);
+	}
 	run_wake(dev);
 	weft_lock_give(&dev->lock);
 	return rc;

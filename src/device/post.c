@@ -182,6 +182,7 @@ static bool may_do(const struct weft_dev_qp *qp, const struct weft_dev_send *sen
 static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 {
 	struct work *work = &qp->sq[qp->sq_tail & qp->sq_mask];
+	struct weft_dev_ah *ah = qp->init.profile == WEFT_DEV_DATAGRAM ? send->ah : NULL;
 	int rc;
 
 	*work = (struct work){
@@ -193,11 +194,11 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		.flags = (uint8_t)(send->flags |
 				   (qp->init.signal_all ? (uint32_t)WEFT_DEV_SIGNALED : 0u)),
 		.operand = { send->operand[0], send->operand[1] },
-		.ah = send->ah,
+		.ah = ah,
 		.peer_qpn = send->peer_qpn,
 		.qkey = send->qkey,
 		.srqn = send->srqn,
-		.is_group = send->ah && send->peer_qpn == GROUP_QPN && group_is(send->ah->gid),
+		.is_group = ah && send->peer_qpn == GROUP_QPN && group_is(ah->gid),
 	};
 	rc = mw_is_work(send->op)          ? mw_take(qp, send, work)
 	     : send->flags & WEFT_DEV_INLINE ? take_inline(qp, send, work)
@@ -211,8 +212,26 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
 	qp->dev->owed_bytes += work->len_bytes;
 	qp->dev->owing = qp;
+	if (ah)
+		ah->works++;
 	qp->sq_tail++;
 	return 0;
+}
+
+/* Its program may have closed its address handle, to which the datagram was still to go. */
+static void let_ah_go(struct weft_dev_ah *ah)
+{
+	if (ah && !--ah->works && ah->is_closed)
+		free(ah);
+}
+
+void post_release(struct weft_dev_qp *qp, struct work *work)
+{
+	qp->dev->owed_bytes -= work->len_bytes;
+	free(work->owned);
+	work->owned = NULL;
+	let_ah_go(work->ah);
+	work->ah = NULL;
 }
 
 /* All or none: nothing of them is fed before the last has been taken. */
@@ -230,9 +249,7 @@ static int take_sends(struct weft_dev_qp *qp, const struct weft_dev_send sends[]
 	while (rc && qp->sq_tail != before) {
 		struct work *work = &qp->sq[--qp->sq_tail & qp->sq_mask];
 
-		qp->dev->owed_bytes -= work->len_bytes;
-		free(work->owned);
-		work->owned = NULL;
+		post_release(qp, work);
 		if (work->op == WEFT_DEV_BIND_MW)
 			mw_undo(qp, work);
 	}
@@ -345,11 +362,7 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 
 void queue_backlog(struct weft_dev_qp *qp)
 {
-	if (qp->in_backlog)
-		return;
-	qp->in_backlog = true;
-	qp->next_backlog = qp->dev->backlog;
-	qp->dev->backlog = qp;
+	link_in(&qp->dev->backlog, &qp->in_backlog, qp);
 }
 
 static void feed_receives(struct weft_dev_qp *qp)
@@ -381,6 +394,9 @@ void queue_feed(struct weft_dev_qp *qp)
 	feed_receives(qp);
 	while (qp->attr.state == WEFT_DEV_RTS && qp->sq_fed != qp->sq_tail) {
 		struct work *work = &qp->sq[qp->sq_fed & qp->sq_mask];
+
+		if (work->ah && work->ah->is_closed)
+			work->fault = WEFT_DEV_LOC_QP_OP_ERR;
 		bool is_here = mw_is_work(work->op);
 
 		/* What ends here does so in its turn. */

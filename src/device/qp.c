@@ -25,6 +25,7 @@ void qp_let_go(struct weft_dev_qp *qp)
 	greet_stop(qp);
 	mw_forget_qp(qp);
 	if (qp->held) {
+		link_out(&qp->in_datagrams);
 		contact_forget_qp(qp);
 		held_release(qp->held);
 		qp->held = NULL;
@@ -207,13 +208,8 @@ static void drop_works(struct weft_dev_qp *qp)
 {
 	if (qp->dev->owing == qp)
 		qp->dev->owing = NULL;
-	for (; qp->sq_head != qp->sq_tail; qp->sq_head++) {
-		struct work *work = &qp->sq[qp->sq_head & qp->sq_mask];
-
-		qp->dev->owed_bytes -= work->len_bytes;
-		free(work->owned);
-		work->owned = NULL;
-	}
+	for (; qp->sq_head != qp->sq_tail; qp->sq_head++)
+		post_release(qp, &qp->sq[qp->sq_head & qp->sq_mask]);
 }
 
 static void free_qp(struct weft_dev_qp *qp)
@@ -252,11 +248,14 @@ static int take_slot(struct weft_dev_qp *qp)
 		return ENOMEM;
 	/* In turn, so that a number is not soon another's. */
 	while (dev->qps[dev->next_slot])
-		dev->next_slot = dev->next_slot + 1 < SLOTS ? dev->next_slot + 1 : FIRST_SLOT;
+		dev->next_slot = dev->next_slot + 1 < QP_SLOTS ? dev->next_slot + 1 : FIRST_SLOT;
 	dev->qps[dev->next_slot] = qp;
 	qp->number = dev->number << SLOT_BITS | dev->next_slot;
-	dev->next_slot = dev->next_slot + 1 < SLOTS ? dev->next_slot + 1 : FIRST_SLOT;
+	dev->next_slot = dev->next_slot + 1 < QP_SLOTS ? dev->next_slot + 1 : FIRST_SLOT;
 	dev->n_qps++;
+	link_in(&dev->opened, &qp->in_opened, qp);
+	link_in(&qp->init.cq_tx->senders, &qp->in_senders, qp);
+	link_in(&qp->init.cq_rx->receivers, &qp->in_receivers, qp);
 	qp->pd->users++;
 	qp->init.cq_tx->users++;
 	qp->init.cq_rx->users++;
@@ -303,29 +302,23 @@ int weft_dev_qp_open(
 	return 0;
 }
 
-static void leave_backlog(struct weft_dev_qp *qp)
+/* Nothing finds it any more. */
+static void give_slot(struct weft_dev_qp *qp)
 {
-	struct weft_dev_qp **at = &qp->dev->backlog;
+	struct weft_dev *dev = qp->dev;
 
-	while (qp->in_backlog && *at) {
-		if (*at == qp) {
-			*at = qp->next_backlog;
-			qp->in_backlog = false;
-			return;
-		}
-		at = &(*at)->next_backlog;
-	}
-}
-
-static void leave_draining(struct weft_dev_qp *qp)
-{
-	struct weft_dev_qp **at = &qp->dev->draining;
-
-	while (qp->draining && *at != qp)
-		at = &(*at)->next_draining;
-	if (qp->draining)
-		*at = qp->next_draining;
-	qp->draining = false;
+	dev->qps[qp->number & (QP_SLOTS - 1)] = NULL;
+	dev->n_qps--;
+	event_drop(&qp->events);
+	link_out(&qp->in_opened);
+	link_out(&qp->in_draining);
+	link_out(&qp->in_senders);
+	link_out(&qp->in_receivers);
+	qp->pd->users--;
+	qp->init.cq_tx->users--;
+	qp->init.cq_rx->users--;
+	if (qp->init.srq)
+		qp->init.srq->users--;
 }
 
 int weft_dev_qp_close(struct weft_dev_qp *qp)
@@ -340,18 +333,10 @@ int weft_dev_qp_close(struct weft_dev_qp *qp)
 		}
 		qp->attr.state = WEFT_DEV_ERR;
 		qp_let_go(qp);
-		leave_backlog(qp);
+		link_out(&qp->in_backlog);
 		cq_forget_qp(qp->init.cq_tx, qp->number);
 		cq_forget_qp(qp->init.cq_rx, qp->number);
-		dev->qps[qp->number & (SLOTS - 1)] = NULL;
-		leave_draining(qp);
-		event_drop(&qp->events);
-		dev->n_qps--;
-		qp->pd->users--;
-		qp->init.cq_tx->users--;
-		qp->init.cq_rx->users--;
-		if (qp->init.srq)
-			qp->init.srq->users--;
+		give_slot(qp);
 		if (qp->attr.paths)
 			dev->paths[qp->attr.paths - 1].users--;
 		drop_works(qp);
@@ -390,7 +375,7 @@ static void reset(struct weft_dev_qp *qp)
 
 	qp->attr.state = WEFT_DEV_ERR; /* while the engine is asked for the last time */
 	qp_let_go(qp);
-	leave_backlog(qp);
+	link_out(&qp->in_backlog);
 	cq_forget_qp(qp->init.cq_tx, qp->number);
 	cq_forget_qp(qp->init.cq_rx, qp->number);
 	drop_works(qp);
@@ -405,7 +390,10 @@ static int become_rtr(struct weft_dev_qp *qp)
 	if (qp->init.profile == WEFT_DEV_DATAGRAM) {
 		qp->held = held_open(qp->dev);
 		qp->connected = qp->held != NULL;
-		return qp->held ? 0 : ENOMEM;
+		if (!qp->held)
+			return ENOMEM;
+		link_in(&qp->dev->datagrams, &qp->in_datagrams, qp);
+		return 0;
 	}
 	int rc = open_engine_qp(qp);
 
@@ -440,11 +428,8 @@ static int move(struct weft_dev_qp *qp, uint8_t to)
 	if (rc)
 		return rc;
 	qp->attr.state = to;
-	if (to == WEFT_DEV_SQD && !qp->draining) {
-		qp->draining = true;
-		qp->next_draining = qp->dev->draining;
-		qp->dev->draining = qp;
-	}
+	if (to == WEFT_DEV_SQD)
+		link_in(&qp->dev->draining, &qp->in_draining, qp);
 	queue_feed(qp);
 	return 0;
 }
@@ -560,7 +545,7 @@ void weft_dev_qp_query(
 		weft_lock_take(&qp->dev->lock);
 	if (attr) {
 		*attr = qp->attr;
-		attr->draining = qp->draining && qp->attr.state == WEFT_DEV_SQD;
+		attr->draining = link_is_in(&qp->in_draining) && qp->attr.state == WEFT_DEV_SQD;
 	}
 	if (init)
 		*init = qp->init;

@@ -108,12 +108,9 @@ void reclaim_memory(const struct weft_dev_mr *mr)
 {
 	struct weft_dev *dev = mr->pd->dev;
 
-	for (uint32_t i = 0, seen = 0; i < SLOTS && seen < dev->n_qps; i++) {
-		struct weft_dev_qp *qp = dev->qps[i];
+	for (const struct link *at = dev->opened; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
 
-		if (!qp)
-			continue;
-		seen++;
 		if (qp->pd != mr->pd)
 			continue;
 		reclaim_receives(qp, mr->key);

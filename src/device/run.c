@@ -71,7 +71,7 @@ static void take_failures(struct weft_dev *dev)
 		struct weft_dev_qp *qp = (struct weft_dev_qp *)(uintptr_t)failure.user;
 
 		if (failure.user & COURIER_USER)
-			contact_failed(dev, failure.qpn);
+			contact_failed((struct courier *)(uintptr_t)(failure.user & ~COURIER_USER));
 		else if (qp && qp->eq && qp->eq_number == failure.qpn)
 			take_failure(qp, &failure);
 	}
@@ -113,36 +113,43 @@ static void look_at_limits(struct weft_dev *dev)
  */
 static void look_at_draining(struct weft_dev *dev)
 {
-	struct weft_dev_qp **at = &dev->draining;
-
-	while (*at) {
-		struct weft_dev_qp *qp = *at;
+	for (struct link *at = dev->draining; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
 		bool drains = qp->attr.state == WEFT_DEV_SQD && pair_is_open(qp);
 
-		if (drains && !done_is_idle(qp)) {
-			at = &qp->next_draining;
+		if (drains && !done_is_idle(qp))
 			continue;
-		}
-		*at = qp->next_draining;
-		qp->draining = false;
+		link_out(at);
 		if (drains && qp->attr.notify)
 			event_put(dev, &qp->events, WEFT_DEV_SQ_DRAINED);
+	}
+}
+
+static void fail_all(const struct link *list)
+{
+	for (const struct link *at = list; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
+
+		if (qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
+			continue;
+		event_put(qp->dev, &qp->events, WEFT_DEV_QP_FATAL);
+		pair_to_error(qp);
 	}
 }
 
 /* Completions that found no room: their queue pairs cannot report any more. */
 static void fail_overrun(struct weft_dev *dev)
 {
-	dev->has_overrun = false;
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct weft_dev_qp *qp = dev->qps[i];
+	while (dev->overrun) {
+		struct weft_dev_cq *cq = dev->overrun->of;
 
-		if (!qp || (!qp->init.cq_tx->overrun && !qp->init.cq_rx->overrun &&
-				   !xrc_has_overrun(qp)) ||
-			qp->attr.state == WEFT_DEV_ERR || qp->attr.state == WEFT_DEV_RESET)
-			continue;
-		event_put(dev, &qp->events, WEFT_DEV_QP_FATAL);
-		pair_to_error(qp);
+		link_out(&cq->in_overrun);
+		fail_all(cq->senders);
+		fail_all(cq->receivers);
+		/* Those of a domain all have its queue, which nothing completes into. */
+		for (const struct weft_dev_srq *srq = dev->srqs; srq; srq = srq->next)
+			if (srq->attr.xrcd && srq->attr.cq == cq)
+				fail_all(srq->attr.xrcd->cq->receivers);
 	}
 }
 
@@ -167,18 +174,20 @@ static bool turn(struct weft_dev *dev)
 
 	moved |= run_done(dev);
 	take_failures(dev);
-	if (WEFT_UNLIKELY(dev->has_overrun))
+	if (WEFT_UNLIKELY(dev->overrun != NULL))
 		fail_overrun(dev);
 	if (dev->srqs)
 		look_at_limits(dev);
 	if (WEFT_UNLIKELY(dev->draining != NULL))
 		look_at_draining(dev);
 	/* One round: those for which there is still no room put themselves back. */
-	struct weft_dev_qp *qp = dev->backlog, *next;
+	struct link *round;
 
-	for (dev->backlog = NULL; qp; qp = next) {
-		next = qp->next_backlog;
-		qp->in_backlog = false;
+	link_move(&round, &dev->backlog);
+	while (WEFT_UNLIKELY(round != NULL)) {
+		struct weft_dev_qp *qp = round->of;
+
+		link_out(&qp->in_backlog);
 		queue_feed(qp);
 	}
 	if (now >= dev->planes_ns) {

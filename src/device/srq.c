@@ -132,9 +132,12 @@ int srq_again(struct weft_dev_srq *srq, uint32_t slot)
 /* Datagrams may be waiting for it. */
 static void hand_over(struct weft_dev_srq *srq)
 {
-	for (struct weft_dev_qp *qp = srq->dev->backlog; qp; qp = qp->next_backlog)
+	for (const struct link *at = srq->dev->backlog; at; at = at->next) {
+		struct weft_dev_qp *qp = at->of;
+
 		if (qp->init.srq == srq && held_waits(qp))
 			held_hand_over(qp);
+	}
 }
 
 int weft_dev_srq_post(struct weft_dev_srq *srq, const struct weft_dev_recv *recv)

@@ -120,11 +120,3 @@ void xrc_done(const struct weft_dev_qp *qp, const struct weft_dev_srq *srq,
 	wc->at_ns = weft_pump_now(qp->dev->pump);
 	cq_put(srq->attr.cq, wc, solicited);
 }
-
-bool xrc_has_overrun(const struct weft_dev_qp *qp)
-{
-	for (const struct weft_dev_srq *srq = qp->dev->srqs; srq && qp->init.xrcd; srq = srq->next)
-		if (srq->attr.xrcd == qp->init.xrcd && srq->attr.cq->overrun)
-			return true;
-	return false;
-}

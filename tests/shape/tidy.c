@@ -211,6 +211,9 @@ static void check_calls(const struct file *f)
 	}
 	if (strstr(f->code, "typedef struct") || strstr(f->code, "typedef enum"))
 		fault(f->path, f->line, "a struct or enum behind a typedef");
+	/* 16,384 of them, with the device's lock held. */
+	if (strstr(f->code, "< QP_SLOTS; ") && !strncmp(f->path, "src/", 4))
+		fault(f->path, f->line, "a walk of all slots: link those that matter (link.h)");
 }
 
 /* Kernel style: only functions have their braces alone in column one. */

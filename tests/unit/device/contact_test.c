@@ -179,6 +179,34 @@ TEST(weft_dev_ah_close__lets_its_domain_go)
 	side_close(s);
 }
 
+/* A datagram that waits for its contact names it, and fails; no other queue pair is looked at. */
+TEST(weft_dev_ah_close__searches_for_no_work_that_names_it)
+{
+	struct side *s[2];
+	struct weft_dev_ah *ah = pair_datagrams(s), *nowhere[64];
+	struct weft_dev_send send = {
+		.op = WEFT_DEV_SEND, .flags = WEFT_DEV_SIGNALED, .peer_qpn = 17, .id = 5
+	};
+	uint8_t gid[16] = { 0xfd, 1 };
+	struct weft_dev_wc wc;
+
+	for (unsigned i = 0; i < WEFT_COUNT(nowhere); i++)
+		CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid, &nowhere[i]), 0);
+	send.ah = nowhere[0];
+	CHECK_EQ(side_post(s[0], send, 0, 8), 0);
+	CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), 0);
+	struct trap *trap = trap_set(s[0]->dev);
+
+	for (unsigned i = 0; i < WEFT_COUNT(nowhere); i++)
+		CHECK_EQ(weft_dev_ah_close(nowhere[i]), 0);
+	trap_end(s[0]->dev, trap);
+	wc = side_wait(s[0]);
+	CHECK_EQ(wc.status, WEFT_DEV_LOC_QP_OP_ERR);
+	CHECK_EQ(wc.id, 5);
+	CHECK_EQ(weft_dev_ah_close(ah), 0);
+	pair_close(s);
+}
+
 /* Whoever guesses numbers has not been asked; and a queue pair is none of another life. */
 TEST(contact_own__and_answers_name_what_was_meant)
 {

@@ -115,6 +115,49 @@ TEST(weft_dev_cq_poll__tells_of_an_overrun)
 	pair_close(s);
 }
 
+/* Those of this queue, one way or the other, and nobody is looked at who has others. */
+TEST(cq_put__fails_the_queue_pairs_of_its_queue_only)
+{
+	enum { SENDS, RECEIVES, WRITES, NEITHER, ALL };
+	struct side *s = side_open();
+	struct weft_dev_qp_attr attr = { .state = WEFT_DEV_INIT };
+	struct weft_dev_qp *qps[ALL];
+	struct weft_dev_cq *small;
+	struct weft_dev_recv recv = { 0 };
+	struct weft_dev_event event;
+	unsigned told = 0;
+
+	(void)fcntl(weft_dev_event_fd(s->dev), F_SETFL, O_NONBLOCK);
+	CHECK_EQ(weft_dev_cq_open(s->dev, 1, NULL, &small, &small), 0);
+	for (unsigned i = 0; i < ALL; i++) {
+		struct weft_dev_qp_init init = { .profile = WEFT_DEV_STRICT,
+			.cq_tx = i == SENDS || i == WRITES ? small : s->cq,
+			.cq_rx = i == RECEIVES || i == WRITES ? small : s->cq,
+			.rq_depth = 2,
+			.user = &qps[i] };
+
+		CHECK_EQ(weft_dev_qp_open(s->pd, &init, &qps[i]), 0);
+		CHECK_EQ(weft_dev_qp_modify(qps[i], &attr, WEFT_DEV_SET_STATE), 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(weft_dev_post_recv(qps[RECEIVES], &recv), 0);
+	struct trap *trap = trap_set(s->dev);
+
+	attr.state =
+		WEFT_DEV_ERR; /* it fails as asked; its two flushed receives are one too many */
+	CHECK_EQ(weft_dev_qp_modify(qps[RECEIVES], &attr, WEFT_DEV_SET_STATE), 0);
+	while (!weft_dev_event_get(s->dev, &event))
+		for (unsigned i = 0; i < ALL; i++)
+			if (event.kind == WEFT_DEV_QP_FATAL && event.user == &qps[i])
+				told |= 1u << i;
+	trap_end(s->dev, trap);
+	CHECK_EQ(told, 1u << SENDS | 1u << WRITES);
+	for (unsigned i = 0; i < ALL; i++)
+		CHECK_EQ(weft_dev_qp_close(qps[i]), 0);
+	CHECK_EQ(weft_dev_cq_close(small), 0);
+	side_close(s);
+}
+
 TEST(weft_dev_cq_resize__keeps_what_is_in_it)
 {
 	struct side *s[2];

@@ -67,3 +67,41 @@ TEST(greet_timers__gives_up_where_nobody_is)
 	CHECK_EQ(side_wait(s).status, WEFT_DEV_RETRY_EXC_ERR);
 	side_close(s);
 }
+
+/* Thousands that wait for the same dead host: one walk of them, and not one for each. */
+TEST(greet_timers__gives_all_up_in_one_turn)
+{
+	enum { MANY = 50 };
+	struct side *s = side_open();
+	struct weft_dev_qp *qps[MANY];
+	struct weft_dev_qp_attr attr = { .peer_qpn = 1000u << SLOT_BITS | 20, .gid = { 0xfd, 1 } };
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		side_open_qp(s, WEFT_DEV_STRICT, NULL);
+		qps[i] = s->qp;
+		side_init(s);
+		attr.state = WEFT_DEV_RTR;
+		CHECK_EQ(weft_dev_qp_modify(s->qp, &attr,
+				 WEFT_DEV_SET_STATE | WEFT_DEV_SET_PEER | WEFT_DEV_SET_PEER_QPN),
+			0);
+		attr.state = WEFT_DEV_RTS;
+		CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
+		CHECK_EQ(side_post(s, to_memory(s, WEFT_DEV_WRITE, 0), 0, 8), 0);
+	}
+	weft_lock_take(&s->dev->lock);
+	for (unsigned i = 0; i < MANY; i++) {
+		qps[i]->greet_since_ns = 1; /* very long ago */
+		qps[i]->tries = 1000;
+	}
+	s->dev->greet_at_ns = 0;
+	greet_timers(s->dev, weft_clock_now(NULL));
+	for (unsigned i = 0; i < MANY; i++)
+		failed += qps[i]->attr.state == WEFT_DEV_ERR;
+	CHECK(!s->dev->greeting);
+	weft_lock_give(&s->dev->lock);
+	CHECK_EQ(failed, MANY);
+	for (s->qp = NULL; failed--;)
+		CHECK_EQ(weft_dev_qp_close(qps[failed]), 0);
+	side_close(s);
+}

@@ -155,7 +155,8 @@ static inline void pair_close(struct side *sides[2])
  * of thousands must not cost the others a look.  In the hands of the caller until it is ended.
  */
 struct trap {
-	struct weft_dev_qp *qps[SLOTS];
+	struct link *opened;
+	struct weft_dev_qp *qps[QP_SLOTS];
 };
 
 static inline struct trap *trap_set(struct weft_dev *dev)
@@ -165,7 +166,9 @@ static inline struct trap *trap_set(struct weft_dev *dev)
 	WEFT_ASSERT(trap);
 	weft_lock_take(&dev->lock);
 	memcpy(trap->qps, dev->qps, sizeof(trap->qps));
-	for (uint32_t i = 0; i < SLOTS; i++)
+	trap->opened = dev->opened;
+	dev->opened = (void *)(uintptr_t)1;
+	for (uint32_t i = 0; i < QP_SLOTS; i++)
 		dev->qps[i] = (void *)(uintptr_t)1;
 	weft_lock_give(&dev->lock);
 	return trap;
@@ -175,6 +178,7 @@ static inline void trap_end(struct weft_dev *dev, struct trap *trap)
 {
 	weft_lock_take(&dev->lock);
 	memcpy(dev->qps, trap->qps, sizeof(trap->qps));
+	dev->opened = trap->opened;
 	weft_lock_give(&dev->lock);
 	free(trap);
 }
