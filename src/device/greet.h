@@ -57,9 +57,11 @@ bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet);
 enum greet_reason { GREET_MALFORMED, GREET_FORGED, GREET_FLOOD, GREET_UNASKED, GREET_REASONS };
 
 #define GREET_PER_S 8192u        /* of all sources: 10 us each, a twelfth of a CPU */
+#define GREET_PER_NET_S 4096u    /* of addresses that one host may invent: those of an IPv6 /64 */
 #define GREET_PER_HOST_S 2048u   /* a host's processes together, */
 #define GREET_PER_PROCESS_S 512u /* and each of them: as many as there are contacts */
 #define GREET_SOURCES 64u
+#define GREET_NETS 16u
 
 struct greet_source { /* a token bucket */
 	uint8_t addr[16];
@@ -68,10 +70,11 @@ struct greet_source { /* a token bucket */
 };
 struct greet_sources {
 	struct greet_source list[GREET_SOURCES];
+	struct greet_source nets[GREET_NETS]; /* of their own: inventions must not push them out */
 };
 /* Takes a token for one greeting; false: there is none left. */
 bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now);
-/* It was one that we waited for: its source gets the token back. */
+/* It was one that we waited for: it has cost nothing. */
 void greet_give_back(struct weft_dev *dev, const uint8_t addr[16], uint32_t number);
 
 /* ---- identity.c: who it is ---- */

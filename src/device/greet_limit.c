@@ -5,9 +5,13 @@
  * One bucket for all would be emptied by the first who floods it, and nobody else could meet then.
  * So each process has one, by the address and port that its greetings come from, and each host one
  * for its processes together; only what passes both takes of that for all, which bounds the CPU
- * time.  Answers that were waited for, and what comes about a queue pair whose program has named
- * its peer, are paid for by whoever asked, and cost their source nothing: thousands of connections
- * may be set up at once.
+ * time that strangers get.  Answers that were waited for, and what comes about a queue pair whose
+ * program has named its peer, are paid for by whoever asked, and cost nothing, nor do they take
+ * from others: thousands of connections may be set up at once.
+ *
+ * A host has as many addresses as it likes of an IPv6 network, and would empty the bucket for all
+ * with sixteen of them.  So where no fabric file says who is who, a /64 has a bucket, too, of half
+ * of that for all.  It is not the host's: on many a wire all hosts are of one /64.
  *
  * Sources are remembered while there is room; of those that are too many the one goes whose
  * bucket has been full the longest.
@@ -18,18 +22,23 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
+#define NET (NUMBERS + 1) /* as a number: all of the network's */
+#define NET_BYTES 8
+
 static uint32_t depth(uint32_t number)
 {
-	return number == NUMBERS ? GREET_PER_HOST_S : GREET_PER_PROCESS_S;
+	return number == NET       ? GREET_PER_NET_S
+	       : number == NUMBERS ? GREET_PER_HOST_S
+				   : GREET_PER_PROCESS_S;
 }
 
-static struct greet_source *find(
-	struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now)
+static struct greet_source *find_in(struct greet_source list[], uint32_t n, const uint8_t addr[16],
+	uint32_t number, uint64_t now)
 {
 	struct greet_source *oldest = NULL;
 
-	for (uint32_t i = 0; i < GREET_SOURCES; i++) {
-		struct greet_source *s = &dev->greet_sources.list[i];
+	for (uint32_t i = 0; i < n; i++) {
+		struct greet_source *s = &list[i];
 
 		if (s->number == number && !memcmp(s->addr, addr, 16) && s->full_at_ns) {
 			if (now >= s->full_at_ns) {
@@ -48,8 +57,31 @@ static struct greet_source *find(
 	return oldest;
 }
 
+static struct greet_source *find(
+	struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now)
+{
+	return find_in(dev->greet_sources.list, GREET_SOURCES, addr, number, now);
+}
+
+/* The network from which addresses may be had for nothing; false: there is none. */
+static bool net_of(const struct weft_dev *dev, const uint8_t addr[16], uint8_t net[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	memset(net, 0, 16);
+	memcpy(net, addr, NET_BYTES);
+	return !weft_live_topo(dev->live) && memcmp(addr, mapped, sizeof(mapped)) != 0;
+}
+
 bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now)
 {
+	struct greet_source *net = NULL;
+	uint8_t prefix[16];
+
+	if (net_of(dev, addr, prefix))
+		net = find_in(dev->greet_sources.nets, GREET_NETS, prefix, NET, now);
+	if (net && !net->tokens)
+		return false;
 	struct greet_source *process = find(dev, addr, number, now);
 
 	if (!process->tokens)
@@ -65,16 +97,27 @@ bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, ui
 		return false;
 	host->tokens--;
 	dev->greet_tokens--;
+	if (net)
+		net->tokens--;
 	return true;
+}
+
+static void give(struct greet_source *s, const uint8_t addr[16], uint32_t number)
+{
+	if (s->number == number && !memcmp(s->addr, addr, 16) && s->tokens < depth(number))
+		s->tokens++;
 }
 
 void greet_give_back(struct weft_dev *dev, const uint8_t addr[16], uint32_t number)
 {
-	for (uint32_t i = 0; i < GREET_SOURCES; i++) {
-		struct greet_source *s = &dev->greet_sources.list[i];
+	uint8_t prefix[16];
 
-		if ((s->number == number || s->number == NUMBERS) && !memcmp(s->addr, addr, 16) &&
-			s->tokens < depth(s->number))
-			s->tokens++;
+	for (uint32_t i = 0; i < GREET_SOURCES; i++) {
+		give(&dev->greet_sources.list[i], addr, number);
+		give(&dev->greet_sources.list[i], addr, NUMBERS);
 	}
+	for (uint32_t i = 0; net_of(dev, addr, prefix) && i < GREET_NETS; i++)
+		give(&dev->greet_sources.nets[i], prefix, NET);
+	if (dev->greet_tokens < GREET_PER_S)
+		dev->greet_tokens++;
 }

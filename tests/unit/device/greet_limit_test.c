@@ -39,10 +39,34 @@ TEST(greet_may__has_an_end_for_all_together)
 
 	weft_lock_take(&s->dev->lock);
 	for (uint32_t i = 0; i < 200; i++) { /* more sources than are remembered */
-		addr[14] = (uint8_t)i;
+		addr[7] = (uint8_t)i;
 		passed += flood(s->dev, addr, i, GREET_PER_PROCESS_S);
 	}
 	CHECK_EQ(passed, GREET_PER_S);
+	weft_lock_give(&s->dev->lock);
+	side_close(s);
+}
+
+/* An address costs nothing in IPv6: who has a network is not as many as it has addresses. */
+TEST(greet_may__has_an_end_for_a_network_that_is_not_that_of_all)
+{
+	struct side *s = side_open();
+	uint8_t addr[16] = { 0xfd }, next[16] = { 0xfd, [7] = 1 };
+	uint8_t mapped[16] = { [10] = 0xff, [11] = 0xff, [12] = 10 };
+	uint32_t passed = 0;
+
+	weft_lock_take(&s->dev->lock);
+	CHECK_EQ(flood(s->dev, addr, 5, 10000), GREET_PER_PROCESS_S); /* takes no more of it */
+	for (uint32_t i = 1; i < 200; i++) { /* more than are remembered */
+		addr[14] = (uint8_t)i;
+		passed += flood(s->dev, addr, 5, GREET_PER_PROCESS_S);
+	}
+	CHECK_EQ(passed, GREET_PER_NET_S - GREET_PER_PROCESS_S);
+	CHECK_EQ(flood(s->dev, next, 5, 10), 10);
+	for (uint32_t i = 0; i < 200; i++) {
+		mapped[15] = (uint8_t)i;
+		CHECK_EQ(flood(s->dev, mapped, 5, 10), 10);
+	}
 	weft_lock_give(&s->dev->lock);
 	side_close(s);
 }
@@ -52,10 +76,11 @@ TEST(greet_give_back__lets_what_was_asked_for_cost_nothing)
 	struct side *s = side_open();
 
 	weft_lock_take(&s->dev->lock);
-	for (uint32_t i = 0; i < 4 * GREET_PER_PROCESS_S; i++) {
+	for (uint32_t i = 0; i < 2 * GREET_PER_S; i++) { /* beyond each of the buckets */
 		CHECK(greet_may(s->dev, other, 5, 1000));
 		greet_give_back(s->dev, other, 5);
 	}
+	CHECK_EQ(s->dev->greet_tokens, GREET_PER_S);
 	CHECK_EQ(flood(s->dev, other, 5, 10000), GREET_PER_PROCESS_S);
 	weft_lock_give(&s->dev->lock);
 	side_close(s);
