@@ -256,6 +256,10 @@ struct pathset {
 	uint64_t reverse_ns;       /* next reverse probe */
 	/* port status from the peer: the newest, and when it came */
 	uint16_t status_id;
+	/* of the last packet whose timeout ran out in silence: one more than its path, and what had
+	 * got through there by then */
+	uint16_t silent_path;
+	uint32_t silent_seq;
 	uint64_t status_ns;
 	/* port status to the peer, until it answers */
 	uint32_t told_mask;
@@ -542,6 +546,7 @@ void path_allowed(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_
 void path_revive(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_on_delivery(struct weft_qp *qp, const struct sent_rec *rec, uint64_t now);
 void path_blame(struct weft_qp *qp, uint32_t path, uint32_t psn);
+void path_on_silence(struct pathset *set, uint32_t index);
 void path_forgive(struct weft_qp *qp, uint32_t psn, uint64_t now);
 void path_on_mark(struct weft_endpoint *ep, uint32_t set, uint32_t path, uint64_t now);
 void path_on_clear(struct pathset *set, uint32_t path); /* an answer without a mark */

@@ -84,8 +84,10 @@ void loss_mark(struct weft_qp *qp, uint32_t psn, enum loss_cause cause, uint64_t
 	};
 	qp->cc->on_loss(qp->cc_state, &loss);
 	qp_take_window(qp);
-	if (cause == LOSS_SILENCE)
+	if (cause == LOSS_SILENCE) {
+		path_on_silence(&ep->sets[qp->set], rec->path);
 		return;
+	}
 	event_note(ep, WEFT_EV_PATH_LOSS, qp->qpn, qp->set, ep->sets[qp->set].path[rec->path].ev,
 		psn, cause);
 	path_on_loss(ep, qp->set, rec->path, rec->sent16, now);

@@ -122,6 +122,13 @@ void path_on_delivery(struct weft_qp *qp, const struct sent_rec *rec, uint64_t n
 		path_revive(qp->ep, qp->set, rec->path, now);
 }
 
+/* Nobody is to blame; but should this be the last path, it has nothing to show (probe.c). */
+void path_on_silence(struct pathset *set, uint32_t index)
+{
+	set->silent_path = (uint16_t)(index + 1);
+	set->silent_seq = set->path[index].acked_seq;
+}
+
 static uint64_t blame_of(const struct weft_qp *qp, uint32_t psn)
 {
 	return (uint64_t)(qp->index + 1) << 32 | psn; /* not 0, and no time */

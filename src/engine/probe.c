@@ -350,10 +350,33 @@ static uint32_t round_trip_ns(const struct request *request, uint64_t now)
 	return (uint32_t)WEFT_MIN(rtt_ns, (uint64_t)UINT32_MAX);
 }
 
+/* Nothing gets through any more, as far as one can tell. */
+static bool is_dead(const struct pathset *set, uint32_t index)
+{
+	const struct path *path = &set->path[index];
+
+	return path->losses >= PATH_DEAD_LOSSES ||
+	       (set->silent_path == index + 1 && set->silent_seq == path->acked_seq);
+}
+
+/* The last path is kept whatever it loses; where that is all, one answer is more than it has. */
+static bool last_is_dead(const struct pathset *set)
+{
+	if (set->active != 1)
+		return false;
+	for (uint32_t rest = set->planes_mask; rest; rest &= rest - 1) {
+		const struct plane *plane = &set->plane[lowest_bit(rest)];
+
+		if (plane->active)
+			return is_dead(set, set->order[plane->first]);
+	}
+	return false;
+}
+
 static bool is_proven(const struct weft_endpoint *ep, const struct pathset *set,
 	const struct path_past *past, uint64_t now)
 {
-	if (past->proof_need <= 1 ||
+	if (past->proof_need <= 1 || last_is_dead(set) ||
 		(past->proof_need <= ep->config.proof_answers && is_short(set)))
 		return true;
 	return past->proof_have >= past->proof_need && now - past->proof_ns >= PROOF_SPAN_NS;

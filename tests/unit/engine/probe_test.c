@@ -61,6 +61,45 @@ TEST(probe_on_timer__a_dead_path_is_asked_ever_less_often)
 	world_close(&w);
 }
 
+static bool last_dies_and_answers_get_lost(struct world *w, int from, struct weft_pkt *pkt)
+{
+	static uint32_t answers;
+
+	(void)w;
+	if (from == 1)
+		return pkt->op == WEFT_OP_EP_RESPONSE && answers++ & 1;
+	return pkt->ev == dead_ev;
+}
+
+/* The peer sends half of its answers by a path that is dead, so that six in a row never come; and
+ * the path that was left, because something had to be, is the wrong one. */
+TEST(is_proven__one_answer_will_do_where_the_last_path_is_dead)
+{
+	struct world w = { .check = true, .fault = last_dies_and_answers_get_lost };
+	struct weft_config config;
+	struct weft_done done;
+
+	world_config(&config);
+	config.ports = 1;
+	world_open(&w, &config);
+	world_connect(&w, 4, 4, &weft_cc_fixed);
+	struct weft_endpoint *ep = w.end[0];
+	struct pathset *set = &ep->sets[w.set[0]];
+
+	dead_ev = set->path[0].ev;
+	for (uint32_t i = 1; i < set->paths; i++) {
+		path_retire(ep, w.set[0], i, true, w.now);
+		set->past[i].proof_need = 6;
+	}
+	CHECK_EQ(set->active, 1);
+	for (uint64_t id = 0; id < 8; id++)
+		world_write(&w, 0, id, id * 64, 64);
+	CHECK_EQ(world_wait(&w, 0, 8, 50000000, &done), 8);
+	CHECK_EQ(done.status, WEFT_OK);
+	CHECK_EQ(set->path[0].state, WEFT_PATH_ASSUMED_BAD);
+	world_close(&w);
+}
+
 TEST(probe_tell_ports__repeats_until_answered)
 {
 	struct world w = { .check = true, .fault = some_die };
