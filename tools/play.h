@@ -20,7 +20,9 @@ struct play_tally {
 /* True: it has failed, and counts for itself. */
 bool play_tally_add(
 	struct play_tally *tally, uint32_t claim, const struct weft_play_judgement *judgement);
-/* After the last run: claims that are to hold under some seeds, a line each. */
+/* After the last run: claims that are to hold under a share of all seeds, a line each: failed
+ * where chance alone would explain what was seen in less than 1 % of cases, skipped where it
+ * always may. */
 void play_tally_shares(struct play_tally *tally, const char *file);
 /* The claims of one run. */
 void play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
