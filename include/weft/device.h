@@ -49,13 +49,15 @@ struct weft_dev_qp;
 
 /* ---- finding and opening ---- */
 
-#define WEFT_DEV_MAX 16u       /* devices of one host */
+#define WEFT_DEV_MAX 16u          /* devices of one host */
 #define WEFT_DEV_PORT_BASE 18600u /* UDP: + process number, 0 .. 1023; greetings */
 
 struct weft_dev_name {
 	char name[32];     /* "mrc0", or as the configuration says; unique on this host */
 	uint64_t guid;     /* from host and name: the same in every process */
-	uint8_t gid[16];   /* the host's address on plane 0; IPv4 as ::ffff:a.b.c.d */
+	/* The host's address on plane 0; without a fabric file, of an open device, on the first
+	 * plane that was up when it was opened.  IPv4 as ::ffff:a.b.c.d. */
+	uint8_t gid[16];
 	char planes[1600]; /* own addresses, comma separated; empty: the fabric file's */
 };
 /*
@@ -78,18 +80,18 @@ int weft_dev_close(struct weft_dev *dev);
 
 struct weft_dev_attr { /* limits are what is granted, not more */
 	char name[32], host[32], version[16];
-	uint64_t guid, rate_bps;        /* rate: all planes together, as far as the machine can */
-	uint64_t line_bps;              /* of the links alone: what ports are called */
-	uint32_t planes, mtu_bytes;     /* payload of one packet */
+	uint64_t guid, rate_bps;    /* rate: all planes together, as far as the machine can */
+	uint64_t line_bps;          /* of the links alone: what ports are called */
+	uint32_t planes, mtu_bytes; /* payload of one packet */
 	uint32_t max_qp, max_qp_wr, max_sge, max_inline_bytes;
 	uint32_t max_cq, max_cqe, max_mr, max_mw, max_pd, max_ah;
 	uint32_t max_srq, max_srq_wr, max_srq_sge;
-	uint32_t max_rd_atomic;         /* per QP, either direction; 0: no extended profile */
+	uint32_t max_rd_atomic; /* per QP, either direction; 0: no extended profile */
 	uint32_t max_msg_bytes, max_datagram_bytes; /* datagram: its 40 bytes not counted */
 	uint64_t max_mr_bytes;
 	uint32_t max_wimm, max_mpr_psns; /* strict profile: what we promise to a peer */
 	uint64_t page_size_cap;
-	bool extended;                   /* Send, Read, atomics, SRQ, UD are there */
+	bool extended; /* Send, Read, atomics, SRQ, UD are there */
 };
 void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr);
 void weft_dev_gid(const struct weft_dev *dev, uint8_t gid[16]);
@@ -108,15 +110,15 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up);
 enum weft_dev_event_kind {
 	WEFT_DEV_PLANE_UP = 1, /* number: the plane */
 	WEFT_DEV_PLANE_DOWN,
-	WEFT_DEV_PORT_ACTIVE,  /* first plane up: the device can talk again */
-	WEFT_DEV_PORT_DOWN,    /* last plane down */
-	WEFT_DEV_QP_FATAL,     /* user: the QP's.  Retry budget spent, CQ gone */
-	WEFT_DEV_QP_ACCESS,    /* user: the QP's.  Peer broke key or bounds */
-	WEFT_DEV_QP_REQUEST,   /* user: the QP's.  Peer asked for what cannot be */
-	WEFT_DEV_SQ_DRAINED,   /* user: the QP's.  In SQD, and nothing is under way any more */
-	WEFT_DEV_QP_LAST_WQE,  /* user: the QP's.  On an SRQ, in error, takes no more receives */
-	WEFT_DEV_CQ_ERROR,     /* user: the CQ's.  Overrun */
-	WEFT_DEV_SRQ_LIMIT,    /* user: the SRQ's */
+	WEFT_DEV_PORT_ACTIVE, /* first plane up: the device can talk again */
+	WEFT_DEV_PORT_DOWN,   /* last plane down */
+	WEFT_DEV_QP_FATAL,    /* user: the QP's.  Retry budget spent, CQ gone */
+	WEFT_DEV_QP_ACCESS,   /* user: the QP's.  Peer broke key or bounds */
+	WEFT_DEV_QP_REQUEST,  /* user: the QP's.  Peer asked for what cannot be */
+	WEFT_DEV_SQ_DRAINED,  /* user: the QP's.  In SQD, and nothing is under way any more */
+	WEFT_DEV_QP_LAST_WQE, /* user: the QP's.  On an SRQ, in error, takes no more receives */
+	WEFT_DEV_CQ_ERROR,    /* user: the CQ's.  Overrun */
+	WEFT_DEV_SRQ_LIMIT,   /* user: the SRQ's */
 };
 struct weft_dev_event {
 	uint32_t kind, number;
@@ -165,8 +167,8 @@ int weft_dev_mr_open_dmabuf(struct weft_dev_pd *pd, int fd, uint64_t offset, uin
 	uint64_t iova, uint32_t access, struct weft_dev_mr **mr);
 int weft_dev_mr_close(struct weft_dev_mr *mr); /* EBUSY: a window is bound to it */
 /* Another memory, domain or access by the same key; works that name it fail.  Errors of both. */
-int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
-	uint64_t len_bytes, uint64_t iova, uint32_t access);
+int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr, uint64_t len_bytes,
+	uint64_t iova, uint32_t access);
 /* Where an SGE leads.  NULL: no such key in the domain, out of bounds, or access missing. */
 void *weft_dev_mr_find(struct weft_dev_pd *pd, const struct weft_dev_sge *sge, uint32_t access);
 uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
@@ -185,7 +187,7 @@ uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr); /* lkey and rkey */
  * it complete as MW_BIND_ERR.  Closing or resetting the QP takes back its windows of type 2.
  */
 int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw **mw);
-int weft_dev_mw_close(struct weft_dev_mw *mw); /* bound or not */
+int weft_dev_mw_close(struct weft_dev_mw *mw);          /* bound or not */
 uint32_t weft_dev_mw_key(const struct weft_dev_mw *mw); /* type 1: as of the last one posted */
 struct weft_dev_bind {
 	struct weft_dev_mw *mw;
@@ -321,19 +323,19 @@ struct weft_dev_qp_init {
 	uint8_t profile;
 	bool signal_all; /* every send completes, whatever its flags */
 	struct weft_dev_cq *cq_tx, *cq_rx;
-	struct weft_dev_srq *srq; /* or NULL; EXTENDED and DATAGRAM only, and not of XRC */
+	struct weft_dev_srq *srq;   /* or NULL; EXTENDED and DATAGRAM only, and not of XRC */
 	struct weft_dev_xrcd *xrcd; /* XRC_RECV, by weft_dev_xrc_recv_open() only */
 	uint32_t sq_depth, rq_depth, sq_sges, rq_sges, inline_bytes;
 	uint32_t owner; /* of events, see weft_dev_listener_open(); 0: nobody in particular */
 	void *user;     /* of events */
 };
 /* Depths, SGEs and inline are granted as asked, or EINVAL. */
-int weft_dev_qp_open(struct weft_dev_pd *pd, const struct weft_dev_qp_init *init,
-	struct weft_dev_qp **qp);
+int weft_dev_qp_open(
+	struct weft_dev_pd *pd, const struct weft_dev_qp_init *init, struct weft_dev_qp **qp);
 /* Of init only owner and user count.  Any requests that it serves reach what the shared queue's
  * protection domain holds. */
-int weft_dev_xrc_recv_open(struct weft_dev_xrcd *xrcd, const struct weft_dev_qp_init *init,
-	struct weft_dev_qp **qp);
+int weft_dev_xrc_recv_open(
+	struct weft_dev_xrcd *xrcd, const struct weft_dev_qp_init *init, struct weft_dev_qp **qp);
 void weft_dev_qp_set_user(struct weft_dev_qp *qp, void *user);
 /* Work in flight is dropped without completions; what was received is acknowledged on for a
  * while, so that a peer whose last message has completed here does not fail.  EBUSY: it is in a
@@ -354,10 +356,10 @@ enum weft_dev_qp_mask { /* which fields of the attributes count */
 	WEFT_DEV_SET_STATE = 1 << 0,
 	WEFT_DEV_SET_ACCESS = 1 << 1,
 	WEFT_DEV_SET_QKEY = 1 << 2,
-	WEFT_DEV_SET_PEER = 1 << 3,      /* gid, for RTR */
-	WEFT_DEV_SET_PEER_QPN = 1 << 4,  /* RTR */
-	WEFT_DEV_SET_PSN_RX = 1 << 5,    /* RTR; reported, and checked in the greeting */
-	WEFT_DEV_SET_PSN_TX = 1 << 6,    /* RTS; likewise */
+	WEFT_DEV_SET_PEER = 1 << 3,     /* gid, for RTR */
+	WEFT_DEV_SET_PEER_QPN = 1 << 4, /* RTR */
+	WEFT_DEV_SET_PSN_RX = 1 << 5,   /* RTR; reported, and checked in the greeting */
+	WEFT_DEV_SET_PSN_TX = 1 << 6,   /* RTS; likewise */
 	WEFT_DEV_SET_TIMEOUT = 1 << 7,
 	WEFT_DEV_SET_RETRY = 1 << 8,
 	WEFT_DEV_SET_RNR_RETRY = 1 << 9,
@@ -365,47 +367,47 @@ enum weft_dev_qp_mask { /* which fields of the attributes count */
 	WEFT_DEV_SET_RD_TX = 1 << 11,
 	WEFT_DEV_SET_RD_RX = 1 << 12,
 	WEFT_DEV_SET_NOTIFY = 1 << 14,
-	WEFT_DEV_SET_MTU = 1 << 13,      /* kept and reported; packets are the fabric's size */
+	WEFT_DEV_SET_MTU = 1 << 13, /* kept and reported; packets are the fabric's size */
 	/* MRC's own; all have defaults */
 	WEFT_DEV_SET_LINEAR = 1 << 16,
 	WEFT_DEV_SET_WIMM = 1 << 17,
 	WEFT_DEV_SET_MPR = 1 << 18,
-	WEFT_DEV_SET_PATHS = 1 << 19,    /* before RTR */
-	WEFT_DEV_SET_CC = 1 << 20,       /* before RTR */
+	WEFT_DEV_SET_PATHS = 1 << 19, /* before RTR */
+	WEFT_DEV_SET_CC = 1 << 20,    /* before RTR */
 	WEFT_DEV_SET_TRIM_NACK = 1 << 21,
 	WEFT_DEV_SET_DYNAMIC_MPR = 1 << 22,
 };
 struct weft_dev_qp_attr {
-	uint8_t state;     /* enum weft_dev_qp_state */
+	uint8_t state; /* enum weft_dev_qp_state */
 	/* Silence of the peer that ends the QP: (retry + 1) times 1.024 us * 2^timeout, 0.2 s at
 	 * least; timeout 0: no silence does.  With SET_LINEAR as MRC has it: timeout 1..24 is the
 	 * base interval, then come `retry` doubling ones, 25: for ever. */
-	uint8_t timeout;   /* 0..31; verbs' own unit is four times ours */
-	uint8_t retry;     /* 0..25 */
-	uint8_t rnr_retry; /* 0..7; 7: for ever */
-	uint8_t rnr_timer; /* 0..31, verbs' code */
+	uint8_t timeout;      /* 0..31; verbs' own unit is four times ours */
+	uint8_t retry;        /* 0..25 */
+	uint8_t rnr_retry;    /* 0..7; 7: for ever */
+	uint8_t rnr_timer;    /* 0..31, verbs' code */
 	uint8_t rd_tx, rd_rx; /* reads and atomics in flight, <= max_rd_atomic */
-	uint8_t mtu;       /* verbs' code */
-	bool notify;       /* SQ_DRAINED is to be told, from the next move to SQD on */
-	bool draining;     /* reported: SQD, and something is under way */
+	uint8_t mtu;          /* verbs' code */
+	bool notify;          /* SQ_DRAINED is to be told, from the next move to SQD on */
+	bool draining;        /* reported: SQD, and something is under way */
 	uint32_t access, qkey, peer_qpn, psn_rx, psn_tx;
 	uint8_t gid[16];
 	/* MRC */
-	uint8_t linear;           /* tries at the base interval, then doubling; 0..7 */
-	bool doubles;             /* reported: linear has been set */
+	uint8_t linear; /* tries at the base interval, then doubling; 0..7 */
+	bool doubles;   /* reported: linear has been set */
 	bool trim_nack, dynamic_mpr;
-	uint32_t wimm_rx, wimm_tx; /* promised to the peer; asked of it.  The less holds */
+	uint32_t wimm_rx, wimm_tx;         /* promised to the peer; asked of it.  The less holds */
 	uint32_t mpr_rx_psns, mpr_tx_psns; /* multiples of 128; likewise */
-	uint32_t paths;           /* number from weft_dev_paths_open(), 0: all there are */
-	char cc[16];              /* by name: "nscc", "fixed"; empty: nscc */
-	bool has_cc_config;       /* cc_config instead of what follows from the fabric */
+	uint32_t paths;                    /* number from weft_dev_paths_open(), 0: all there are */
+	char cc[16];                       /* by name: "nscc", "fixed"; empty: nscc */
+	bool has_cc_config;                /* cc_config instead of what follows from the fabric */
 	struct weft_cc_config cc_config;
 };
 /* RESET -> INIT -> RTR -> RTS; any -> ERR, RESET; RTS <-> SQD.  EINVAL: not a transition, a
  * value out of range, or one missing that it needs (RTR: peer, peer_qpn). */
 int weft_dev_qp_modify(struct weft_dev_qp *qp, const struct weft_dev_qp_attr *attr, uint32_t mask);
-void weft_dev_qp_query(struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr,
-	struct weft_dev_qp_init *init);
+void weft_dev_qp_query(
+	struct weft_dev_qp *qp, struct weft_dev_qp_attr *attr, struct weft_dev_qp_init *init);
 /* The engine's view; ENOTCONN: the greeting is not through. */
 int weft_dev_qp_info(struct weft_dev_qp *qp, struct weft_qp_info *info);
 
@@ -419,7 +421,7 @@ enum weft_dev_send_op { /* values of verbs */
 	WEFT_DEV_FETCH_ADD = 6,
 	WEFT_DEV_LOCAL_INV = 7, /* rkey: a window of type 2, bound on this QP */
 	WEFT_DEV_BIND_MW = 8,
-	WEFT_DEV_SEND_INV = 9,  /* rkey: of the peer's, likewise; fenced */
+	WEFT_DEV_SEND_INV = 9, /* rkey: of the peer's, likewise; fenced */
 };
 enum { /* flags; values of verbs */
 	WEFT_DEV_FENCE = 1,
@@ -433,10 +435,10 @@ struct weft_dev_send {
 	uint32_t n_sges, op, flags, imm;
 	uint64_t remote_va;
 	uint32_t rkey;
-	uint64_t operand[2];             /* FETCH_ADD: {add}; CMP_SWAP: {compare, swap} */
-	struct weft_dev_ah *ah;          /* DATAGRAM */
+	uint64_t operand[2];    /* FETCH_ADD: {add}; CMP_SWAP: {compare, swap} */
+	struct weft_dev_ah *ah; /* DATAGRAM */
 	uint32_t peer_qpn, qkey;
-	uint32_t srqn;                   /* XRC_SEND: the peer's shared queue */
+	uint32_t srqn;                    /* XRC_SEND: the peer's shared queue */
 	const struct weft_dev_bind *bind; /* BIND_MW; rkey: type 2's new key */
 };
 /* ENOMEM: the queue is full; EINVAL: the QP cannot do this.  A wrong lkey becomes a completion
@@ -458,8 +460,7 @@ int weft_dev_evs(struct weft_dev *dev, const uint8_t gid[16], uint32_t evs[], si
 int weft_dev_paths_open(struct weft_dev *dev, const uint32_t evs[], uint32_t n, uint32_t active,
 	uint32_t active_min, uint32_t *paths);
 /* For every QP of the group, also those that connect later. */
-int weft_dev_paths_mark(
-	struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to);
+int weft_dev_paths_mark(struct weft_dev *dev, uint32_t paths, uint32_t ev, enum weft_path_state to);
 /* Another EV in the place of one, for those QPs, while they send; it begins as GOOD.  ENOENT: ev is
  * not in the group; EINVAL: ev_new is.  QPs to whose peer ev_new does not lead lose one path. */
 int weft_dev_paths_replace(struct weft_dev *dev, uint32_t paths, uint32_t ev, uint32_t ev_new);
@@ -467,15 +468,14 @@ int weft_dev_paths_close(struct weft_dev *dev, uint32_t paths); /* EBUSY: QPs us
 /* State of path `index` of a connected QP; ENOENT past the end; ENOTCONN before. */
 int weft_dev_path_info(struct weft_dev_qp *qp, uint32_t index, struct weft_path_info *info);
 /* The destination of packets with this EV to that device.  ENOENT: no such path. */
-int weft_dev_ev_address(
-	struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint8_t addr[16]);
+int weft_dev_ev_address(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint8_t addr[16]);
 /* Probes one path to the device with this GID; the answer, or none, comes from poll with this
  * cookie.  EAGAIN: it has not been found yet, call again; EHOSTUNREACH: there is none. */
 int weft_dev_probe(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t cookie);
 /* The same question, and a word: which planes of ours (bit n: plane n) that device is to send to.
  * All its QPs to this process's device believe it until a plane of ours changes. */
-int weft_dev_port_status(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes,
-	uint32_t cookie);
+int weft_dev_port_status(
+	struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, uint32_t planes, uint32_t cookie);
 int weft_dev_probe_poll(struct weft_dev *dev, struct weft_probe_done done[], size_t max);
 
 #ifdef __cplusplus

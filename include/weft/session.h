@@ -126,6 +126,7 @@ struct weft_live_end {
 	uint64_t rate_bps;
 	bool trim_nack;
 	uint32_t absent; /* planes that nobody has heard from: nothing goes there, nor comes */
+	uint32_t home;   /* the plane by whose address it is known */
 	uint8_t addr[WEFT_PORTS_MAX][16];
 };
 void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
@@ -134,9 +135,10 @@ void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
 int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,
 	uint32_t *pathset, char *error, size_t error_bytes);
 void weft_live_peer_close(struct weft_live *live, uint32_t peer); /* as often as opened */
-/* Where it is: its address on plane 0, and the port that data go to.  False: no such peer. */
-bool weft_live_peer_at(
-	const struct weft_live *live, uint32_t peer, uint8_t addr[16], uint16_t *udp_port);
+/* Where it is: the address by which it is known, the plane of that, and the port that data go to.
+ * False: no such peer. */
+bool weft_live_peer_at(const struct weft_live *live, uint32_t peer, uint8_t addr[16],
+	uint32_t *plane, uint16_t *udp_port);
 /* Where one like this is open, its absent planes are these from now on; false: none is. */
 bool weft_live_peer_planes(struct weft_live *live, const struct weft_live_end *end);
 bool weft_live_peer_is_open(const struct weft_live *live, const struct weft_live_end *end);

@@ -205,7 +205,7 @@ static int connect_to(
 
 struct contact *contact_learn(struct weft_dev *dev, const struct greet *greet, uint32_t absent)
 {
-	const uint8_t *gid = greet->end.addr[0];
+	const uint8_t *gid = greet_gid(greet);
 	struct contact *contact = contact_find(dev, greet->qp.peer_qpn, gid, greet->qp.qpn);
 	bool is_passive = !contact || contact->is_passive;
 

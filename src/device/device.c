@@ -73,6 +73,15 @@ static void close_fds(struct weft_dev *dev)
 	event_close(&dev->events);
 }
 
+/* Without a fabric file a host is known by one address, which its programs tell their peers: one
+ * that is there. */
+static uint32_t find_home(struct weft_dev *dev)
+{
+	uint32_t up = dev->port->ops->carrier(dev->port);
+
+	return weft_live_topo(dev->live) || !up ? 0 : weft_ctz64(up);
+}
+
 static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 {
 	struct weft_live_config config;
@@ -87,7 +96,8 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	dev->port = weft_live_port(dev->live);
 	dev->pump = weft_live_pump(dev->live);
 	weft_live_end(dev->live, &dev->end);
-	memcpy(dev->name.gid, dev->end.addr[0], 16);
+	dev->end.home = find_home(dev);
+	memcpy(dev->name.gid, dev->end.addr[dev->end.home], 16);
 	return 0;
 }
 

@@ -80,14 +80,32 @@ void greet_send_by(struct weft_dev *dev, uint32_t plane, const uint8_t addr[16],
 		(uint16_t)(WEFT_DEV_PORT_BASE + number), bytes, greet_encode(greet, bytes));
 }
 
+/* Of those by which that process has answered, each in its turn. */
+static uint32_t proven_plane(const struct weft_dev *dev, const struct proof *proof, uint32_t turn)
+{
+	uint64_t planes = proof->proven & ((UINT64_C(1) << dev->end.planes) - 1);
+
+	if (!planes)
+		return dev->end.home;
+	for (turn %= (uint32_t)__builtin_popcountll(planes); turn; turn--)
+		planes &= planes - 1;
+	return weft_ctz64(planes);
+}
+
 void greet_send_to(struct weft_dev *dev, const uint8_t gid[16], uint32_t number, uint32_t try,
 	struct greet *greet)
 {
-	/* Where nothing says which addresses a host has, there is the one on plane 0. */
-	uint32_t plane = weft_live_topo(dev->live) ? try % dev->end.planes : 0;
+	bool has_file = weft_live_topo(dev->live) != NULL;
+	const struct proof *proof = has_file ? NULL : identity_proof(dev, gid, number);
+	/* Where nothing says which addresses a host has, there is the one that names it. */
+	uint32_t plane = has_file ? try % dev->end.planes : dev->end.home;
 	uint8_t addr[16];
 
 	find_address(dev, gid, plane, addr);
+	if (proof && try % 2) {
+		plane = proven_plane(dev, proof, try / 2);
+		memcpy(addr, proof->end.addr[plane], 16);
+	}
 	greet_send_by(dev, plane, addr, number, greet);
 }
 

@@ -47,6 +47,12 @@ struct greet {
 	struct greet_qp qp; /* HELLO*: of the courier; numbers of 0 where a process is meant */
 	struct greet_group group; /* GROUP* only */
 };
+/* The address that names its host: its device's GID. */
+static inline const uint8_t *greet_gid(const struct greet *greet)
+{
+	return greet->end.addr[greet->end.home];
+}
+
 size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX]);
 bool greet_decode(const uint8_t *bytes, size_t n, struct greet *greet);
 
@@ -110,6 +116,9 @@ struct proofs {
  * says may be believed otherwise.  *plane: by whose address it came. */
 bool identity_is(const struct weft_dev *dev, const struct greet *greet,
 	const struct sockaddr_in6 *from, uint32_t *plane);
+/* What has been proven of a process; NULL: nothing.  Only where there is no fabric file. */
+const struct proof *identity_proof(
+	const struct weft_dev *dev, const uint8_t gid[16], uint32_t number);
 /* The nonce that who asked must echo. */
 uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked);
 /* Whether it is the echo of one, which holds once. */

@@ -35,11 +35,15 @@ struct heard { /* a greeting, and where it came from */
 	uint32_t plane;
 };
 
-/* To where it came from, by the way that it came. */
+/* To where it came from, by the way that it came; to the address that names somebody, from the one
+ * that names us, whatever planes these are. */
 static void send_back(struct weft_dev *dev, const struct heard *to, struct greet *greet)
 {
+	bool is_named = to->plane == to->greet.end.home && greet->kind != GREET_PLANE_ANSWER &&
+			!weft_live_topo(dev->live);
+
 	greet->echo = to->greet.nonce;
-	greet_send_by(dev, to->plane, to->addr, to->greet.number, greet);
+	greet_send_by(dev, is_named ? dev->end.home : to->plane, to->addr, to->greet.number, greet);
 }
 
 /* A process that is there, of which nothing else is said. */
@@ -58,9 +62,8 @@ static struct weft_dev_qp *find_qp(const struct weft_dev *dev, const struct gree
 	struct weft_dev_qp *qp = dev->qps[greet->qp.peer_qpn & (QP_SLOTS - 1)];
 
 	if (!qp || qp->number != greet->qp.peer_qpn || !qp->eq ||
-		qp->attr.peer_qpn != greet->qp.qpn ||
-		memcmp(qp->attr.gid, greet->end.addr[0], 16) || qp->attr.state < WEFT_DEV_RTR ||
-		qp->attr.state > WEFT_DEV_SQD)
+		qp->attr.peer_qpn != greet->qp.qpn || memcmp(qp->attr.gid, greet_gid(greet), 16) ||
+		qp->attr.state < WEFT_DEV_RTR || qp->attr.state > WEFT_DEV_SQD)
 		return NULL;
 	return qp;
 }
@@ -124,7 +127,7 @@ static enum result take_wait(struct weft_dev *dev, const struct heard *heard)
 
 static struct contact *find_contact(struct weft_dev *dev, const struct greet *greet)
 {
-	return contact_find(dev, greet->qp.peer_qpn, greet->end.addr[0], greet->qp.qpn);
+	return contact_find(dev, greet->qp.peer_qpn, greet_gid(greet), greet->qp.qpn);
 }
 
 static void say_hello(struct weft_dev *dev, const struct heard *to, uint8_t kind, uint64_t nonce)

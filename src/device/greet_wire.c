@@ -147,7 +147,7 @@ size_t greet_encode(const struct greet *greet, uint8_t bytes[GREET_BYTES_MAX])
 	put(&w, end->format, 1);
 	put(&w, end->planes, 1);
 	put(&w, end->n_src_ports, 1);
-	put(&w, end->trim_nack, 1);
+	put(&w, (uint64_t)end->home << 1 | end->trim_nack, 1);
 	put(&w, end->mtu_bytes, 4);
 	put(&w, end->rate_bps, 8);
 	put(&w, end->udp_port, 2);
@@ -171,15 +171,18 @@ static void get_end(struct reader *r, struct weft_live_end *end)
 	end->format = (uint32_t)get(r, 1);
 	end->planes = (uint32_t)get(r, 1);
 	end->n_src_ports = (uint32_t)get(r, 1);
-	end->trim_nack = get(r, 1) == 1;
+	end->home = (uint32_t)get(r, 1);
+	end->trim_nack = end->home & 1;
+	end->home >>= 1;
 	end->mtu_bytes = (uint32_t)get(r, 4);
 	end->rate_bps = get(r, 8);
 	end->udp_port = (uint16_t)get(r, 2);
 	get_bytes(r, end->host, sizeof(end->host));
 	get_bytes(r, end->fabric, sizeof(end->fabric));
-	if (!end->planes || end->planes > WEFT_PORTS_MAX || !end->n_src_ports ||
-		end->n_src_ports > WEFT_UDP_SRC_PORTS_MAX || end->format > WEFT_UDP_PLAIN ||
-		!end->udp_port || !end->rate_bps || !memchr(end->host, 0, sizeof(end->host)) ||
+	if (!end->planes || end->planes > WEFT_PORTS_MAX || end->home >= end->planes ||
+		!end->n_src_ports || end->n_src_ports > WEFT_UDP_SRC_PORTS_MAX ||
+		end->format > WEFT_UDP_PLAIN || !end->udp_port || !end->rate_bps ||
+		!memchr(end->host, 0, sizeof(end->host)) ||
 		!memchr(end->fabric, 0, sizeof(end->fabric))) {
 		r->failed = true;
 		return;

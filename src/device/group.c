@@ -330,7 +330,7 @@ void group_timers(struct weft_dev *dev, uint64_t now)
 static bool is_of(const struct member *m, const struct greet *greet)
 {
 	return m->qpn && m->qpn >> SLOT_BITS == greet->number &&
-	       !memcmp(m->gid, greet->end.addr[0], 16);
+	       !memcmp(m->gid, greet_gid(greet), 16);
 }
 
 static bool is_listed(const struct member *m, const struct greet_group *list)
@@ -347,7 +347,7 @@ static bool is_known(struct group *group, const struct greet *greet)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < greet->group.n; i++)
-		if (!find_member(group, greet->end.addr[0], greet->group.qpn[i]))
+		if (!find_member(group, greet_gid(greet), greet->group.qpn[i]))
 			return false;
 	for (uint32_t i = 0; i < group->end; i++)
 		n += is_of(&group->member[i], greet);
@@ -382,7 +382,7 @@ static void follow(
 		i < NUMBERS && asked < FOLLOWED_MAX; i++) {
 		if (!(from->group.numbers[i / 8] >> i % 8 & 1))
 			continue;
-		ask(dev, group, from->end.addr[0], i, &greet);
+		ask(dev, group, greet_gid(from), i, &greet);
 		asked++;
 	}
 }
@@ -405,14 +405,14 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 	uint64_t now = weft_clock_now(NULL);
 
 	if (!group || group->nonce != greet->echo ||
-		(greet->number == dev->number && !memcmp(greet->end.addr[0], dev->name.gid, 16)))
+		(greet->number == dev->number && !memcmp(greet_gid(greet), dev->name.gid, 16)))
 		return false;
 	for (uint32_t i = 0; i < greet->group.n; i++)
 		if (greet->group.qpn[i] >> SLOT_BITS != greet->number)
 			return false;
 	for (uint32_t i = 0; i < greet->group.n; i++) {
-		bool is_new = !find_member(group, greet->end.addr[0], greet->group.qpn[i]);
-		struct member *m = take_other(group, greet->end.addr[0], greet->group.qpn[i]);
+		bool is_new = !find_member(group, greet_gid(greet), greet->group.qpn[i]);
+		struct member *m = take_other(group, greet_gid(greet), greet->group.qpn[i]);
 
 		if (m)
 			m->heard_ns = now;

@@ -5,9 +5,13 @@
  * An address is all that anybody has here to be known by.  So a greeting counts as that of a host
  * and process if its source is the address which it names for that plane, and its source port the
  * process's; a fabric file knows all addresses of a host, and every one named must be that.  Where
- * there is no file, a host is its address on plane 0, and the others are its word only: whoever
+ * there is no file, a host is its address on one plane, and the others are its word only: whoever
  * names a third host's address among them would have our packets sent there, and that host's
  * dropped.  So each of them is asked, and used when it has answered from there with our nonce.
+ *
+ * Which plane that is, each device says of itself: the first that was there when it was opened
+ * (device.c).  Two that have met greet by any plane that has been proven; two that have not, by
+ * that of the other's GID, and where it is dead they cannot know that anything else is his.
  *
  *   A: 10.0.0.1, 10.0.1.1                B: "I am 10.0.0.2 and 10.0.1.2"
  *     PLANE {nonce}  10.0.1.1 ------------------> 10.0.1.2
@@ -55,6 +59,38 @@ static bool is_host(const struct weft_topo *topo, const struct greet *greet)
 	return true;
 }
 
+static const uint8_t *proof_gid(const struct proof *proof)
+{
+	return proof->end.addr[proof->end.home];
+}
+
+static bool is_of(const struct proof *proof, const struct greet *greet)
+{
+	return proof->in_use && proof->number == greet->number &&
+	       !memcmp(proof_gid(proof), greet_gid(greet), 16);
+}
+
+const struct proof *identity_proof(
+	const struct weft_dev *dev, const uint8_t gid[16], uint32_t number)
+{
+	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
+		const struct proof *proof = &dev->proofs.list[i];
+
+		if (proof->in_use && proof->number == number && !memcmp(proof_gid(proof), gid, 16))
+			return proof;
+	}
+	return NULL;
+}
+
+/* It has answered from there before, and so may speak by it while its own plane is dead. */
+static bool has_proven(const struct weft_dev *dev, const struct greet *greet, uint32_t plane)
+{
+	const struct proof *proof = identity_proof(dev, greet_gid(greet), greet->number);
+
+	return proof && plane < proof->end.planes && proof->proven >> plane & 1 &&
+	       !memcmp(proof->end.addr[plane], greet->end.addr[plane], 16);
+}
+
 bool identity_is(const struct weft_dev *dev, const struct greet *greet,
 	const struct sockaddr_in6 *from, uint32_t *plane)
 {
@@ -68,10 +104,14 @@ bool identity_is(const struct weft_dev *dev, const struct greet *greet,
 	for (*plane = 0; *plane < greet->end.planes; (*plane)++)
 		if (!memcmp(&from->sin6_addr, greet->end.addr[*plane], 16))
 			break;
+	if (!memcmp(&from->sin6_addr, greet_gid(greet), 16))
+		*plane = greet->end.home;
 	/* One that we do not have, or that it does not. */
 	if (*plane >= WEFT_MIN(greet->end.planes, dev->end.planes))
 		return false;
-	return topo ? is_host(topo, greet) : !*plane || is_of_plane;
+	if (topo)
+		return !greet->end.home && is_host(topo, greet);
+	return *plane == greet->end.home || is_of_plane || has_proven(dev, greet, *plane);
 }
 
 /* ---- who asks ---- */
@@ -85,7 +125,7 @@ uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked)
 		.number = asked->number,
 		.own_qpn = asked->qp.peer_qpn,
 		.qpn = asked->qp.qpn };
-	memcpy(c->gid, asked->end.addr[0], 16);
+	memcpy(c->gid, greet_gid(asked), 16);
 	return c->nonce;
 }
 
@@ -95,7 +135,7 @@ bool identity_has_echoed(struct weft_dev *dev, const struct greet *greet)
 
 	if (!c->nonce || c->nonce != greet->echo || c->number != greet->number ||
 		c->own_qpn != greet->qp.peer_qpn || c->qpn != greet->qp.qpn ||
-		memcmp(c->gid, greet->end.addr[0], 16))
+		memcmp(c->gid, greet_gid(greet), 16))
 		return false;
 	*c = (struct challenge){ 0 };
 	return true;
@@ -106,12 +146,6 @@ bool identity_has_echoed(struct weft_dev *dev, const struct greet *greet)
 static uint32_t all_planes(const struct proof *proof)
 {
 	return (uint32_t)((UINT64_C(1) << proof->end.planes) - 1);
-}
-
-static bool is_of(const struct proof *proof, const struct greet *greet)
-{
-	return proof->in_use && proof->number == greet->number &&
-	       !memcmp(proof->end.addr[0], greet->end.addr[0], 16);
 }
 
 /* The one of this process; a new one takes the place of one that is free or has not been used for
@@ -126,7 +160,7 @@ static struct proof *find_or_make(struct weft_dev *dev, const struct greet *gree
 			return &list[i];
 		if (!oldest || list[i].used_ns < oldest->used_ns)
 			oldest = &list[i]; /* free ones: 0 */
-		if (!list[i].in_use || memcmp(list[i].end.addr[0], greet->end.addr[0], 16) != 0)
+		if (!list[i].in_use || memcmp(proof_gid(&list[i]), greet_gid(greet), 16) != 0)
 			continue;
 		n_own++;
 		if (!own || list[i].used_ns < own->used_ns)
@@ -137,7 +171,7 @@ static struct proof *find_or_make(struct weft_dev *dev, const struct greet *gree
 	*oldest = (struct proof){ .number = greet->number,
 		.end = greet->end,
 		.nonce = device_random(),
-		.proven = 1,
+		.proven = 1u << greet->end.home,
 		.since_ns = now,
 		.in_use = true };
 	return oldest;
@@ -155,7 +189,7 @@ static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
 		dev->proofs.second_ns = now + UINT64_C(1000000000);
 		dev->proofs.tokens = PLANE_ASKS_PER_S;
 	}
-	for (uint32_t i = 1; i < proof->end.planes && i < dev->end.planes; i++) {
+	for (uint32_t i = 0; i < proof->end.planes && i < dev->end.planes; i++) {
 		if (proof->proven >> i & 1 || !dev->proofs.tokens)
 			continue;
 		dev->proofs.tokens--;
@@ -184,7 +218,7 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 		memcmp(proof->end.addr, greet->end.addr, 16 * (size_t)greet->end.planes) != 0)
 		*proof = (struct proof){ .number = greet->number,
 			.nonce = device_random(),
-			.proven = 1,
+			.proven = 1u << greet->end.home,
 			.since_ns = now,
 			.in_use = true };
 	proof->end = greet->end; /* its ports may be new ones */
@@ -212,7 +246,7 @@ bool identity_plane_answered(struct weft_dev *dev, const struct greet *greet, ui
 		if (proof->was_used)
 			weft_live_peer_planes(dev->live, &proof->end);
 		if (!proof->end.absent)
-			greet_again(dev, proof->end.addr[0]);
+			greet_again(dev, proof_gid(proof));
 		return true;
 	}
 	return false;

@@ -8,7 +8,8 @@
  * host without a NIC gets an empty list, too.
  *
  * The GID of a device is its address on plane 0: unique in the fabric, known to whoever reads the
- * fabric file, and an address that the kernel routes, so that greetings can be sent to it.
+ * fabric file, and an address that the kernel routes, so that greetings can be sent to it.  Without
+ * the file that plane must be up for greetings: device.c takes another one's where it is not.
  */
 #include "local.h"
 

@@ -49,27 +49,32 @@ void say_lost(const struct weft_dev_qp *qp)
 	static uint32_t told;
 	char peer[WEFT_PLANE_TEXT_BYTES];
 	uint32_t planes = qp->dev->port->planes;
+	uint32_t plane;
 	uint16_t udp_port;
 	uint8_t addr[16];
 
 	if (qp->is_unfit || !is_new(&told, LOST_MAX))
 		return;
+	bool has_file = qp->dev->live && weft_live_topo(qp->dev->live);
+	bool is_up = has_file || qp->dev->planes_up >> qp->dev->end.home & 1;
 	const char *last =
 		__atomic_load_n(&told, __ATOMIC_RELAXED) == LOST_MAX ? "; more are not told" : "";
 
-	if (qp->connected && weft_live_peer_at(qp->dev->live, qp->peer, addr, &udp_port)) {
+	if (qp->connected && weft_live_peer_at(qp->dev->live, qp->peer, addr, &plane, &udp_port)) {
 		weft_plane_text(addr, peer);
 		weft_dev_say(
-			"%s: queue pair %u: nothing came back from %s (plane 0 of %u, UDP port "
-			"%u): the program there has ended, or UDP is filtered on the way%s",
-			qp->dev->name.name, qp->number, peer, planes, udp_port, last);
+			"%s: queue pair %u: nothing came back from %s (plane %u of %u, UDP "
+			"port %u): the program there has ended, or UDP is filtered on the way%s",
+			qp->dev->name.name, qp->number, peer, plane, planes, udp_port, last);
 		return;
 	}
+	plane = qp->dev->end.home;
 	weft_plane_text(qp->attr.gid, peer);
-	weft_dev_say("%s: queue pair %u: %s (plane 0 of %u) does not answer on UDP port %u: the "
-		     "program there has ended, or UDP is filtered on the way%s",
-		qp->dev->name.name, qp->number, peer, planes,
-		WEFT_DEV_PORT_BASE + (qp->attr.peer_qpn >> SLOT_BITS), last);
+	weft_dev_say("%s: queue pair %u: %s (plane %u of %u%s) does not answer on UDP port %u: "
+		     "the program there has ended, or UDP is filtered on the way%s%s",
+		qp->dev->name.name, qp->number, peer, plane, planes, is_up ? "" : ", down here",
+		WEFT_DEV_PORT_BASE + (qp->attr.peer_qpn >> SLOT_BITS),
+		has_file ? "" : ", or that plane is dead there", last);
 }
 
 void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why)
@@ -81,7 +86,7 @@ void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, con
 	if (!strcmp(last, why) || !is_new(&told, LOST_MAX))
 		return;
 	(void)snprintf(last, sizeof(last), "%s", why);
-	weft_plane_text(peer->addr[0], at);
+	weft_plane_text(peer->addr[peer->home], at);
 	weft_dev_say("%s: no connection to %s: %s", dev->name.name, at, why);
 }
 

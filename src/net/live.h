@@ -8,9 +8,9 @@
 #define LIVE_DIR_BYTES 64u /* of a directory with sockets, whose names hold 107 */
 
 struct live_peer {        /* a remote endpoint; sessions with it share its paths */
-	uint8_t addr[16]; /* on plane 0, with its source port: who it is */
+	uint8_t addr[16]; /* on plane `home`, with its source port: who it is */
 	uint16_t src_port, udp_port;
-	uint32_t users, pathset;
+	uint32_t users, pathset, home;
 };
 
 struct live_port_kind {
@@ -43,7 +43,7 @@ struct weft_live {
 	uint32_t queue_pkts; /* that may wait in a plane's socket or ring */
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint8_t timeout_exp, linear_count, retry_count;
-	bool trims; /* the fabric's switches cut what does not fit */
+	bool trims;                    /* the fabric's switches cut what does not fit */
 	struct callers *callers;       /* NULL: not a server */
 	char line_dir[LIVE_DIR_BYTES]; /* where set-up lines are unix sockets; empty: over TCP */
 	char line_path[LIVE_DIR_BYTES + 48]; /* of the one that we listen at */

@@ -85,9 +85,11 @@ static void offer_of(const struct weft_live_end *end, struct offer *offer)
 		.n_src_ports = end->n_src_ports,
 		.udp_port = end->udp_port,
 		.absent = end->absent,
+		.home = end->home,
 		.may_be_self = true,
 	};
-	WEFT_ASSERT(end->n_src_ports <= WEFT_UDP_SRC_PORTS_MAX && end->planes <= WEFT_PORTS_MAX);
+	WEFT_ASSERT(end->n_src_ports <= WEFT_UDP_SRC_PORTS_MAX && end->planes <= WEFT_PORTS_MAX &&
+		    end->home < end->planes);
 	memcpy(offer->host, end->host, sizeof(offer->host));
 	memcpy(offer->fabric, end->fabric, sizeof(offer->fabric));
 	memcpy(offer->src_port, end->src_port, sizeof(offer->src_port));

@@ -156,7 +156,8 @@ uint32_t live_peer_find(const struct weft_live *live, const struct offer *offer)
 		const struct live_peer *p = &live->peers[i];
 
 		if (p->users && p->src_port == offer->src_port[0] &&
-			p->udp_port == offer->udp_port && !memcmp(p->addr, offer->addr[0], 16))
+			p->udp_port == offer->udp_port && p->home == offer->home &&
+			!memcmp(p->addr, offer->addr[offer->home], 16))
 			break;
 	}
 	return i;
@@ -192,7 +193,8 @@ int live_peer_take(struct weft_live *live, const struct offer *offer, uint32_t *
 	live->peers[empty].users = 1;
 	live->peers[empty].src_port = offer->src_port[0];
 	live->peers[empty].udp_port = offer->udp_port;
-	memcpy(live->peers[empty].addr, offer->addr[0], 16);
+	live->peers[empty].home = offer->home;
+	memcpy(live->peers[empty].addr, offer->addr[offer->home], 16);
 	*peer = empty;
 	return 0;
 }
@@ -221,12 +223,13 @@ void live_peer_give(struct weft_live *live, uint32_t peer)
 	live->kind->peer_drop(live->port, peer);
 }
 
-bool weft_live_peer_at(
-	const struct weft_live *live, uint32_t peer, uint8_t addr[16], uint16_t *udp_port)
+bool weft_live_peer_at(const struct weft_live *live, uint32_t peer, uint8_t addr[16],
+	uint32_t *plane, uint16_t *udp_port)
 {
 	if (peer >= LIVE_PEERS_MAX || !live->peers[peer].users)
 		return false;
 	memcpy(addr, live->peers[peer].addr, 16);
+	*plane = live->peers[peer].home;
 	*udp_port = live->peers[peer].udp_port;
 	return true;
 }

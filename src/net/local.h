@@ -126,7 +126,8 @@ struct offer {
 	uint32_t planes, mtu_bytes, mpr_psns, wimm, n_qps, n_src_ports;
 	uint64_t rate_bps;
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
-	uint32_t absent;  /* not of the line: of struct weft_live_end */
+	uint32_t absent;  /* not of the line: of struct weft_live_end; */
+	uint32_t home;    /* so this */
 	bool may_be_self; /* not of the line: the other end may be one of this host */
 	bool trim_nack;   /* answers what arrives trimmed (TRIM_NACK of Table 10-1) */
 	uint8_t addr[WEFT_PORTS_MAX][16];

@@ -286,8 +286,9 @@ static struct memory remember(struct world *w)
 		m.n_contacts += c->in_use && !memcmp(c->gid, w->addr[1][0], 16) &&
 				c->qpn >> SLOT_BITS == NUMBER(PEER);
 		/* Nothing may go to the peer that is not for it. */
-		if (c->known && memcmp(c->gid, w->addr[1][0], 16) != 0)
-			CHECK(c->end.absent & 2 || memcmp(c->end.addr[1], w->addr[1][1], 16));
+		for (uint32_t p = 0; c->known && p < 2; p++)
+			CHECK(!memcmp(c->gid, w->addr[1][0], 16) || c->end.absent >> p & 1 ||
+				memcmp(c->end.addr[p], w->addr[1][p], 16));
 	}
 	return m;
 }
@@ -311,7 +312,7 @@ static unsigned hears(const struct world *w)
 }
 
 struct row { /* what is claimed, and by which of the sockets */
-	uint32_t kind, first, second, name, number, qpn, host, plane, port, echo;
+	uint32_t kind, first, second, home, name, number, qpn, host, plane, port, echo;
 };
 
 static void try_row(struct world *w, const struct row *row)
@@ -321,6 +322,7 @@ static void try_row(struct world *w, const struct row *row)
 
 	memcpy(greet.end.addr[0], w->addr[row->first + 1][0], 16);
 	memcpy(greet.end.addr[1], w->addr[row->second + 1][1], 16);
+	greet.end.home = row->home;
 	if (w->has_file)
 		snprintf(greet.end.host, sizeof(greet.end.host), "h%u", row->name + 1);
 	greet.number = NUMBER(row->number);
@@ -345,16 +347,18 @@ static void try_row(struct world *w, const struct row *row)
 	bool is_heard = hears(w) && row->host == THIRD;
 
 	if (memcmp(&before, &after, sizeof(before)) != 0 || is_heard)
-		CHECK_FAIL("file %d, known %d, kind %u, addresses %u and %u, host %u, number %u, "
+		CHECK_FAIL("file %d, known %d, kind %u, addresses %u and %u, home %u, host %u, "
+			   "number %u, "
 			   "QPN of %u, from host %u, plane %u and port of %u, echo %u",
-			w->has_file, w->is_known, row->kind, row->first, row->second, row->name,
-			row->number, row->qpn, row->host, row->plane, row->port, row->echo);
+			w->has_file, w->is_known, row->kind, row->first, row->second, row->home,
+			row->name, row->number, row->qpn, row->host, row->plane, row->port,
+			row->echo);
 }
 
 static void try_all(struct world *w)
 {
-	for (uint32_t i = 0; i < 256 * 3 * (GREET_KINDS - 1); i++) {
-		struct row row = { .kind = 1 + i / (256 * 3),
+	for (uint32_t i = 0; i < 512 * 3 * (GREET_KINDS - 1); i++) {
+		struct row row = { .kind = 1 + i / (512 * 3),
 			.first = i & 1,
 			.second = i >> 1 & 1,
 			.name = i >> 2 & 1,
@@ -363,7 +367,8 @@ static void try_all(struct world *w)
 			.port = i >> 5 & 1,
 			.qpn = i >> 6 & 1,
 			.host = i >> 7 & 1,
-			.echo = i / 256 % 3 };
+			.home = i >> 8 & 1,
+			.echo = i / 512 % 3 };
 
 		if (row.host != PEER || row.port != PEER || !row.echo)
 			try_row(w, &row);
@@ -395,4 +400,85 @@ TEST(identity_is__lets_nobody_speak_for_another_host)
 		world_close(&w);
 	}
 	unlink(path);
+}
+
+/* The plane that names a host is dead: another will do, if it has been shown to be the host's. */
+TEST(identity_is__knows_a_host_by_any_plane_that_it_has_proven)
+{
+	struct world w = { .is_known = true };
+	struct sockaddr_in6 from = { .sin6_family = AF_INET6,
+		.sin6_port = htons(WEFT_DEV_PORT_BASE + NUMBER(PEER)) };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+	uint8_t bytes[GREET_BYTES_MAX];
+	bool by[2] = { false, false };
+	struct greet greet;
+	uint32_t plane;
+
+	setenv("WEFT_VIA", "udp", 1);
+	world_open(&w);
+	weft_lock_take(&w.dev->lock);
+	greet = true_words(&w, GREET_PAIR, PEER);
+	memcpy(&from.sin6_addr, w.addr[1][1], 16);
+	CHECK(identity_is(w.dev, &greet, &from, &plane));
+	CHECK_EQ(plane, 1);
+	memcpy(greet.end.addr[1], w.addr[2][1], 16); /* the third host's, which has shown nothing */
+	memcpy(&from.sin6_addr, w.addr[2][1], 16);
+	CHECK(!identity_is(w.dev, &greet, &from, &plane));
+	greet = true_words(&w, GREET_PAIR, PEER);
+	greet.number = NUMBER(THIRD); /* another process, which has not, either */
+	greet.qp.qpn = NUMBER(THIRD) << SLOT_BITS | 5u;
+	from.sin6_port = htons(WEFT_DEV_PORT_BASE + NUMBER(THIRD));
+	memcpy(&from.sin6_addr, w.addr[1][1], 16);
+	CHECK(!identity_is(w.dev, &greet, &from, &plane));
+	/* And it is asked by both. */
+	(void)hears(&w);
+	for (uint32_t try = 0; !(by[0] && by[1]) && weft_clock_now(NULL) < limit_ns; try++) {
+		struct greet question = { .kind = GREET_WAIT,
+			.qp = { .mpr_psns = WEFT_MPR_UNIT_PSNS } };
+
+		greet_send_to(w.dev, w.addr[1][0], NUMBER(PEER), try, &question);
+		for (uint32_t p = 0; p < 2; p++)
+			while (weft_inet_recv(w.fd[PEER][p][PEER], bytes, sizeof(bytes), &from) > 0)
+				by[p] = by[p] || !memcmp(&from.sin6_addr, w.addr[0][p], 16);
+	}
+	CHECK(by[0] && by[1]);
+	weft_lock_give(&w.dev->lock);
+	world_close(&w);
+}
+
+/* The plane that is named first is not there: the device is known by another one. */
+TEST(weft_dev_open__is_known_by_a_plane_that_is_there)
+{
+	struct weft_dev_name name = { .name = "test0", .planes = "10.66.9.1,127.0.0.1" };
+	struct side *s[2];
+	uint8_t gid[16], home[16];
+	char error[256] = "";
+
+	netns_enter();
+	REQUIRE(weft_plane_address("127.0.0.1", home));
+	for (unsigned i = 0; i < 2; i++) {
+		struct weft_dev *dev = NULL;
+
+		if (weft_dev_open(&dev, &name, error, sizeof(error)))
+			CHECK_FAIL("%s", error);
+		REQUIRE(dev);
+		s[i] = side_open_on(dev);
+		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
+		side_init(s[i]);
+		weft_dev_gid(dev, gid);
+		CHECK_MEM(gid, home, 16);
+	}
+	side_ready(s[0], s[1]);
+	side_ready(s[1], s[0]);
+	CHECK_EQ(side_post(s[0],
+			 (struct weft_dev_send){ .id = 3,
+				 .op = WEFT_DEV_WRITE,
+				 .flags = WEFT_DEV_SIGNALED,
+				 .remote_va = (uintptr_t)s[1]->memory,
+				 .rkey = weft_dev_mr_key(s[1]->mr) },
+			 0, 64),
+		0);
+	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
+	side_close(s[0]);
+	side_close(s[1]);
 }

@@ -72,7 +72,7 @@ TEST(weft_dev_say__does_not_wait_for_room)
 TEST(say_lost__names_address_planes_port_eight_times)
 {
 	static struct weft_port port = { .planes = 4 };
-	static struct weft_dev dev = { .name = { .name = "mrc0" }, .port = &port };
+	static struct weft_dev dev = { .name = { .name = "mrc0" }, .port = &port, .planes_up = 1 };
 	struct weft_dev_qp qp = { .dev = &dev, .number = 17 };
 	unsigned lines = 0, last = 0;
 	char first[512];
@@ -81,11 +81,14 @@ TEST(say_lost__names_address_planes_port_eight_times)
 	catch_stderr();
 	say_lost(&qp);
 	snprintf(first, sizeof(first), "%s", said());
+	dev.end.home = 1; /* of 10.0.0.7, too, as far as one knows here */
 	for (unsigned i = 1; i < 12; i++) {
 		say_lost(&qp);
 		const char *text = said();
 
 		lines += *text != 0;
+		if (i == 1)
+			CHECK(strstr(text, "10.0.0.7 (plane 1 of 4, down here) does not answer"));
 		last += strstr(text, "more are not told") != NULL;
 	}
 	let_stderr_go();
