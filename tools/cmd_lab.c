@@ -190,8 +190,14 @@ static int list(int argc, char **argv)
 
 	if (!parse(argc, argv, NULL, 0, 0, "", "Names of the labs that are up.", &a))
 		return EXIT_USAGE;
-	size_t n = weft_lab_list(names, 64);
-	for (size_t i = 0; i < n; i++)
+	char error[256];
+	int n = weft_lab_list(names, 64, error, sizeof(error));
+
+	if (n < 0) {
+		fprintf(stderr, "weft lab list: %s\n", error);
+		return EXIT_FAILED;
+	}
+	for (int i = 0; i < n; i++)
 		printf("%s\n", names[i]);
 	return EXIT_OK;
 }

@@ -60,8 +60,9 @@ void weft_lab_close(struct weft_lab *lab); /* NULL is fine */
 /* Ends what runs in the lab, takes everything down, waits for it.  Does not close. */
 int weft_lab_down(struct weft_lab *lab, char *error, size_t error_bytes);
 
-/* Names of labs that are up, at most n; what dead keepers left is removed in passing. */
-size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n);
+/* How many labs are up, at most n, and their names; what dead keepers left is removed in passing.
+ * -1: nobody can look there. */
+int weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n, char *error, size_t error_bytes);
 
 const char *weft_lab_name(const struct weft_lab *lab);
 const char *weft_lab_fabric(const struct weft_lab *lab); /* path of the lab's copy of the file */

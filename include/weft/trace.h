@@ -4,7 +4,7 @@
 /*
  * trace - what the engine remembers, in the formats that other people's tools read.
  *
- *   weft_events() -------> weft_jsonl_events() ---> jq, pandas, the web view
+ *   weft_events() -------> weft_jsonl_events() ---> jq, pandas
  *   weft_counter_*() ----> weft_prom_metrics() ---> Prometheus, Grafana
  *   packets and marks ---> weft_pcapng_*() -------> Wireshark, tcpdump
  *                                |

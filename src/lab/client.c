@@ -221,8 +221,10 @@ static int ask_plain(struct weft_lab *lab, const struct lab_request *request,
 static int find_only(char name[WEFT_TOPO_NAME_BYTES], char *error, size_t error_bytes)
 {
 	char names[2][WEFT_TOPO_NAME_BYTES];
-	size_t n = weft_lab_list(names, 2);
+	int n = weft_lab_list(names, 2, error, error_bytes);
 
+	if (n < 0)
+		return -1;
 	if (n != 1)
 		return fail(error, error_bytes,
 			n ? "several labs are up, say which" : "no lab is up", "");

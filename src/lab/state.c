@@ -157,22 +157,27 @@ bool state_is_alive(const char *name)
 	return alive;
 }
 
-size_t weft_lab_list(char names[][WEFT_TOPO_NAME_BYTES], size_t n)
+int weft_lab_list(
+	char names[][WEFT_TOPO_NAME_BYTES], size_t n, char *error, size_t error_bytes)
 {
 	char path[STATE_PATH_BYTES];
 	size_t found = 0;
 	struct dirent *entry;
 
-	if (!state_is_ours(path, sizeof(path)) || !state_path(path, NULL, NULL))
-		return 0;
+	if (!state_is_ours(error, error_bytes) || !state_path(path, NULL, NULL))
+		return -1;
 	DIR *dir = opendir(path);
-	if (!dir)
+	if (!dir && errno == ENOENT)
 		return 0;
+	if (!dir) {
+		(void)snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
+		return -1;
+	}
 	while (found < n && (entry = readdir(dir)) != NULL) {
 		if (state_name_ok(entry->d_name) && state_is_alive(entry->d_name))
 			(void)snprintf(
 				names[found++], WEFT_TOPO_NAME_BYTES, "%.31s", entry->d_name);
 	}
 	(void)closedir(dir);
-	return found;
+	return (int)found;
 }

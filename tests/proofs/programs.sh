@@ -34,7 +34,7 @@ proof_reg_cost() {
 proof_nccl_net() {
 	compiled ncclnet "$programs/ncclnet.c" || return 1
 	net() { # net ROLE
-		WEFT_PLANES=127.0.0.1 LD_LIBRARY_PATH=$lib timeout 60 "$dir/ncclnet" \
+		WEFT_PLANES=127.0.0.1 LD_LIBRARY_PATH=$lib timeout 180 "$dir/ncclnet" \
 			"$lib/libnccl-net-weft.so" v11 "$1" 127.0.0.1 19500 2 6 >"$dir/nn$1" 2>&1
 	}
 	net 0 &
@@ -44,5 +44,6 @@ proof_nccl_net() {
 	wait %% 2>/dev/null
 	grep -h speed "$dir/nn1" | head -1
 	tail -1 "$dir/nn1"
+	[ $rc = 0 ] || echo "the client ended with $rc"
 	[ $rc = 0 ] && grep -q 'bad 0' "$dir/nn1" && grep -q 'bad 0' "$dir/nn0"
 }

@@ -57,7 +57,8 @@ TEST(weft_lab_up__leaves_nothing_when_it_is_killed)
 	CHECK(WIFSIGNALED(status));
 	for (int i = 0; i < 500 && !access(state, F_OK); i++) {
 		poll(NULL, 0, 10);
-		(void)weft_lab_list(names, 4); /* sweeps what no keeper holds */
+		/* sweeps what no keeper holds */
+		(void)weft_lab_list(names, 4, error, sizeof(error));
 	}
 	CHECK(access(state, F_OK));
 	clear_folder();
@@ -75,14 +76,14 @@ TEST(weft_lab_up__opens_lists_and_goes_down)
 	CHECK_EQ(weft_topo_shape(weft_lab_topo(lab))->planes, 2);
 	CHECK_EQ(weft_lab_switches(lab), WEFT_LAB_SWITCHES_KERNEL);
 	CHECK(!access(weft_lab_fabric(lab), R_OK));
-	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 1);
 	CHECK_EQ(weft_lab_up(&options, error, sizeof(error)), -1);
 	CHECK_STR(error, "a lab named two is up already");
 	int pid = weft_lab_keeper_pid(lab);
 	CHECK(!kill(pid, 0));
 	if (weft_lab_down(lab, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
-	CHECK_EQ(weft_lab_list(names, 4), 0);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 0);
 	weft_lab_close(lab);
 	clear_folder();
 }

@@ -65,7 +65,7 @@ TEST(keeper_run__leaves_a_state_that_is_swept_away_when_killed)
 	wait_gone(weft_lab_keeper_pid(lab));
 	CHECK_EQ(weft_lab_fault(lab, &fault, &id, error, sizeof(error)), -1);
 	CHECK(strstr(error, "keeper does not answer"));
-	CHECK_EQ(weft_lab_list(names, 4), 0);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 0);
 	weft_lab_close(lab);
 	clear_folder();
 }

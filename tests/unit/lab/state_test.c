@@ -61,21 +61,38 @@ TEST(state_take__gives_a_name_to_one_only)
 	CHECK_EQ(state_take("one", error, sizeof(error)), -1);
 	CHECK_STR(error, "a lab named one is up already");
 	CHECK(state_is_alive("one"));
-	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 1);
 	CHECK_STR(names[0], "one");
 	int other = state_take("two", error, sizeof(error));
-	CHECK_EQ(weft_lab_list(names, 4), 2);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 2);
 	CHECK(state_path(path, "one", "switch") && !mkdir(path, 0700));
 	CHECK(state_path(path, "one", "switch/h0.7")); /* of an endpoint that was killed, too */
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	close(fd); /* as if its keeper had been killed */
 	CHECK(!state_is_alive("one"));
 	CHECK(state_path(path, "one", NULL) && access(path, F_OK));
-	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 1);
 	close(other);
-	CHECK_EQ(weft_lab_list(names, 4), 0);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 0);
 	CHECK(state_path(path, NULL, NULL) && access(path, F_OK));
 	CHECK(!rmdir(folder));
+}
+
+TEST(weft_lab_list__says_where_nobody_can_look)
+{
+	char error[256] = "", names[4][WEFT_TOPO_NAME_BYTES], longest[400];
+
+	memset(longest, 'd', sizeof(longest) - 1);
+	longest[0] = '/';
+	longest[sizeof(longest) - 1] = 0;
+	setenv("XDG_RUNTIME_DIR", longest, 1);
+	unsetenv("WEFT_LABS");
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), -1);
+	CHECK(strstr(error, "XDG_RUNTIME_DIR"));
+	setenv("WEFT_LABS", "/proc/self/environ", 1);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), -1);
+	CHECK(strstr(error, "/proc/self/environ: Not a directory"));
+	unsetenv("WEFT_LABS");
 }
 
 TEST(state_take__refuses_a_bad_name)
@@ -111,10 +128,12 @@ TEST(state_is_ours__does_not_believe_in_others_folders)
 	CHECK(!state_is_ours(error, sizeof(error)));
 	CHECK(strstr(error, "others may write there"));
 	CHECK(!state_is_alive("one"));
-	CHECK_EQ(weft_lab_list(names, 4), 0);
+	*error = 0;
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), -1);
+	CHECK(strstr(error, "others may write there"));
 	CHECK_EQ(state_take("two", error, sizeof(error)), -1);
 	REQUIRE(!chmod(path, 0700));
-	CHECK_EQ(weft_lab_list(names, 4), 1);
+	CHECK_EQ(weft_lab_list(names, 4, error, sizeof(error)), 1);
 	close(fd);
 	CHECK(!state_is_alive("one"));
 	CHECK(!rmdir(folder));

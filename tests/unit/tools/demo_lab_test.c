@@ -3,10 +3,10 @@
 
 static bool is_up(const char *name)
 {
-	char names[64][WEFT_TOPO_NAME_BYTES];
-	size_t n = weft_lab_list(names, 64);
+	char names[64][WEFT_TOPO_NAME_BYTES], error[256];
+	int n = weft_lab_list(names, 64, error, sizeof(error));
 
-	for (size_t i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		if (!strcmp(names[i], name))
 			return true;
 	return false;
