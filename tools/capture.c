@@ -174,17 +174,21 @@ static bool open_pcap(struct capture *c, char *error)
 struct capture *capture_open_file(FILE *file, const char *name, char error[CAPTURE_ERROR_BYTES])
 {
 	struct capture *c = calloc(1, sizeof(*c));
+	bool is_pcap = pcap_file_begins(file);
 
-	WEFT_ASSERT(c);
-	c->name = name;
-	c->file = file;
-	if (!pcap_file_begins(file))
-		c->text = hex_text_open(file, name);
-	else if (!open_pcap(c, error)) {
-		capture_close(c);
-		return NULL;
+	if (c) {
+		c->name = name;
+		c->file = file;
+		c->text = is_pcap ? NULL : hex_text_open(file, name);
 	}
-	return c;
+	if (!c || !(is_pcap || c->text))
+		snprintf(error, CAPTURE_ERROR_BYTES, "%s: out of memory", name);
+	else if (!is_pcap || open_pcap(c, error))
+		return c;
+	if (!c && file != stdin)
+		(void)fclose(file);
+	capture_close(c);
+	return NULL;
 }
 
 struct capture *capture_open(const char *path, char error[CAPTURE_ERROR_BYTES])

@@ -106,6 +106,7 @@ struct cp_series {
 	uint64_t bytes;
 	uint64_t *bins; /* cumulative bytes at the end of each bin since start_ns */
 	size_t n, room;
+	bool is_cut;                     /* no memory for more bins: all else goes on */
 	struct cp_gap stall;             /* the longest time between two arrivals */
 	struct cp_gap gaps[CP_GAPS_MAX]; /* of this process: it was not run in time */
 	uint32_t n_gaps, lost_gaps;

@@ -365,7 +365,11 @@ static bool serve_one(struct weft_live *live, const struct cp_options *options, 
 		return false;
 	struct receiver *r = calloc(1, sizeof(*r));
 
-	WEFT_ASSERT(r);
+	if (!r) {
+		fprintf(stderr, "weft cp: out of memory: a client is refused\n");
+		weft_live_refuse(meeting, "the server is out of memory");
+		return false;
+	}
 	*r = (struct receiver){ .live = live, .options = options, .cpu_ns = weft_clock_cpu_ns() };
 	r->file.fd = r->file.dir = -1;
 	cp_series_begin(&r->series, options->bin_ns);

@@ -271,7 +271,10 @@ int cp_send(struct weft_live *live, const struct cp_options *options, uint16_t t
 	char error[CP_TEXT_BYTES];
 	int rc = EXIT_FAILED;
 
-	WEFT_ASSERT(s);
+	if (!s) {
+		fprintf(stderr, "weft cp: %s: out of memory\n", path);
+		return EXIT_FAILED;
+	}
 	*s = (struct sender){ .live = live, .options = options, .host = host, .path = path };
 	s->file.fd = s->file.dir = -1;
 	term_open(&s->term, stderr);

@@ -5,7 +5,8 @@
  * A stall is the time between two turns of the pump that placed something.  Beside it stand the
  * process's own gaps: turns that began more than a millisecond later than asked for, because the
  * machine ran something else.  Times are CLOCK_MONOTONIC, so the series of two processes and a
- * log of faults can be laid on one axis.
+ * log of faults can be laid on one axis.  A series that finds no more memory is cut, and says so;
+ * the file goes on.
  */
 #include "cp.h"
 
@@ -27,12 +28,15 @@ static void extend(struct cp_series *series, uint64_t now)
 {
 	size_t want = (size_t)((now - series->start_ns) / series->bin_ns) + 1;
 
-	if (want > series->room) {
-		series->room = WEFT_MAX(2 * series->room, want + 4096);
-		series->bins = realloc(series->bins, series->room * sizeof(*series->bins));
-		WEFT_ASSERT(series->bins);
+	if (want > series->room && !series->is_cut) {
+		size_t room = WEFT_MAX(2 * series->room, want + 4096);
+		uint64_t *bins = realloc(series->bins, room * sizeof(*bins));
+
+		series->is_cut = !bins;
+		series->bins = bins ? bins : series->bins;
+		series->room = bins ? room : series->room;
 	}
-	while (series->n < want)
+	while (series->n < want && !series->is_cut)
 		series->bins[series->n++] = series->bytes;
 }
 
@@ -58,7 +62,8 @@ void cp_series_add(struct cp_series *series, uint64_t bytes, uint64_t now, uint6
 	series->last_ns = now;
 	extend(series, now);
 	series->bytes = bytes;
-	series->bins[series->n - 1] = bytes;
+	if (!series->is_cut)
+		series->bins[series->n - 1] = bytes;
 }
 
 json_t *cp_series_json(const struct cp_series *series)
@@ -71,10 +76,10 @@ json_t *cp_series_json(const struct cp_series *series)
 		json_array_append_new(
 			gaps, json_pack("{s:I, s:I}", "at_ns", (json_int_t)series->gaps[i].at_ns,
 				      "ns", (json_int_t)series->gaps[i].ns));
-	return json_pack("{s:I, s:I, s:I, s:I, s:{s:I, s:I}, s:o, s:i, s:o}", "start_ns",
+	return json_pack("{s:I, s:I, s:I, s:I, s:{s:I, s:I}, s:o, s:i, s:o, s:b}", "start_ns",
 		(json_int_t)series->start_ns, "end_ns", (json_int_t)series->last_ns, "bytes",
 		(json_int_t)series->bytes, "bin_ns", (json_int_t)series->bin_ns, "longest_stall",
 		"at_ns", (json_int_t)series->stall.at_ns, "ns", (json_int_t)series->stall.ns,
 		"machine_gaps", gaps, "machine_gaps_lost", (int)series->lost_gaps,
-		"cumulative_bytes", bins);
+		"cumulative_bytes", bins, "cumulative_bytes_cut", series->is_cut);
 }

@@ -380,9 +380,10 @@ struct hex_text *hex_text_open(FILE *file, const char *name)
 {
 	struct hex_text *t = calloc(1, sizeof(*t));
 
-	WEFT_ASSERT(t);
-	t->file = file;
-	t->name = name;
+	if (t) {
+		t->file = file;
+		t->name = name;
+	}
 	return t;
 }
 

@@ -76,6 +76,7 @@ struct incast_run {
 	bool is_done;
 	char error[INCAST_TEXT_BYTES];
 	struct incast_sample *samples;
+	uint64_t *sorted; /* room for as many, for quantiles */
 	size_t n, room;
 	struct incast_counts counts, at_stop; /* at the end; when the bursts were still to come */
 	uint64_t burst_ns[INCAST_BURSTS_MAX][INCAST_SENDERS]; /* until its sender knew; 0: never */

@@ -64,7 +64,8 @@ static int open_end(struct side *s, uint32_t flow, const char *fabric, const cha
 	config.via = "shm";
 	config.engine.qps = 64;
 	end->memory = calloc(1, INCAST_MEMORY);
-	WEFT_ASSERT(end->memory);
+	if (!end->memory)
+		return fail(s, "out of memory");
 	/* A switch waits for a caller's first words for some milliseconds only. */
 	for (unsigned n = 0; weft_live_open(&end->live, &config, error, sizeof(error)); n++) {
 		if (n == TRIES)

@@ -241,6 +241,8 @@ static int sample(struct live *l, uint64_t at_ns)
 	uint32_t queue_bytes = 0;
 	struct incast_sample *s = incast_add(l->run, at_ns);
 
+	if (!s)
+		return -1;
 	for (uint32_t flow = 0; flow < INCAST_FLOWS; flow++)
 		s->bytes[flow] = atomic_load(&l->shared->bytes[flow]);
 	for (unsigned p = 0; p < PLANES; p++) {
@@ -368,7 +370,10 @@ int incast_live(const struct incast_plan *plan, const char *folder, struct incas
 	}
 	l.shared = mmap(
 		NULL, sizeof(*l.shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	WEFT_ASSERT(l.shared != MAP_FAILED);
+	if (l.shared == MAP_FAILED) {
+		(void)snprintf(run->error, sizeof(run->error), "out of memory");
+		return -1;
+	}
 	if (!mkdtemp(l.dir)) {
 		(void)snprintf(run->error, sizeof(run->error), "%s: %s", l.dir, strerror(errno));
 		(void)munmap(l.shared, sizeof(*l.shared));

@@ -20,9 +20,17 @@
 struct incast_sample *incast_add(struct incast_run *run, uint64_t at_ns)
 {
 	if (run->n == run->room) {
-		run->room = run->room ? 2 * run->room : 1024;
-		run->samples = realloc(run->samples, run->room * sizeof(*run->samples));
-		WEFT_ASSERT(run->samples);
+		size_t room = run->room ? 2 * run->room : 1024;
+		struct incast_sample *samples = realloc(run->samples, room * sizeof(*samples));
+		uint64_t *sorted = samples ? realloc(run->sorted, room * sizeof(*sorted)) : NULL;
+
+		run->samples = samples ? samples : run->samples;
+		run->sorted = sorted ? sorted : run->sorted;
+		if (!sorted) {
+			(void)snprintf(run->error, sizeof(run->error), "out of memory");
+			return NULL;
+		}
+		run->room = room;
 	}
 	run->samples[run->n] = (struct incast_sample){ .at_ns = at_ns };
 	return &run->samples[run->n++];
@@ -31,6 +39,7 @@ struct incast_sample *incast_add(struct incast_run *run, uint64_t at_ns)
 void incast_end(struct incast_run *run)
 {
 	free(run->samples);
+	free(run->sorted);
 	run->samples = NULL;
 	run->n = run->room = 0;
 }
@@ -81,10 +90,9 @@ static void measure_shares(
 	const struct incast_sample *from = sample_at(run, incast_steady_ns(plan));
 	const struct incast_sample *to = sample_at(run, incast_stop_ns(plan));
 	double line = incast_line_bytes(plan) * (double)(to->at_ns - from->at_ns);
-	uint64_t *queue = malloc(run->n * sizeof(*queue));
+	uint64_t *queue = run->sorted;
 	size_t n = 0;
 
-	WEFT_ASSERT(queue);
 	result->least = line > 0 ? 1e9 : 0;
 	for (uint32_t f = 0; f < INCAST_FLOWS && line > 0; f++) {
 		double bytes = (double)(to->bytes[f] - from->bytes[f]);
@@ -101,7 +109,6 @@ static void measure_shares(
 	result->queue_p50_bytes = (uint32_t)quantile(queue, n, 0.5);
 	for (const struct incast_sample *s = run->samples; s <= to; s++)
 		result->queue_max_bytes = WEFT_MAX(result->queue_max_bytes, s->queue_bytes);
-	free(queue);
 	double pkts = line * (1 + 1.0) / INCAST_MTU_BYTES;
 	uint64_t lost = to->trimmed + to->dropped - from->trimmed - from->dropped;
 

@@ -45,7 +45,7 @@ struct world {
 
 /* ---- opening ---- */
 
-static void open_host(struct world *w, uint32_t index)
+static bool open_host(struct world *w, uint32_t index)
 {
 	struct host *h = &w->hosts[index];
 	struct weft_config config;
@@ -62,8 +62,11 @@ static void open_host(struct world *w, uint32_t index)
 	size_t bytes = WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64);
 
 	h->block = aligned_alloc(64, bytes);
-	WEFT_ASSERT(h->block && !weft_endpoint_init(&h->ep, h->block, &config));
+	if (!h->block)
+		return false;
+	WEFT_ASSERT(!weft_endpoint_init(&h->ep, h->block, &config));
 	h->wake_ns = WEFT_NEVER;
+	return true;
 }
 
 static uint32_t open_paths(struct world *w, uint32_t src, uint32_t dst)
@@ -158,8 +161,12 @@ static int open_world(struct world *w, enum incast_kind kind, char *error, size_
 	w->now_ns = START_NS;
 	for (uint32_t i = 0; i < FRAMES; i++)
 		w->free[w->n_free++] = i;
-	for (uint32_t i = 0; i < w->shape->hosts; i++)
-		open_host(w, i);
+	for (uint32_t i = 0; i < w->shape->hosts; i++) {
+		if (open_host(w, i))
+			continue;
+		(void)snprintf(error, error_bytes, "out of memory");
+		return -1;
+	}
 	for (uint32_t flow = 0; flow < INCAST_FLOWS; flow++)
 		open_flow(w, flow, kind == INCAST_TRIM);
 	return 0;
@@ -349,6 +356,8 @@ static void sample(struct world *w, struct incast_run *run)
 	struct incast_sample *s = incast_add(run, w->now_ns - START_NS);
 	struct incast_counts c = { 0 };
 
+	if (!s)
+		return;
 	for (uint32_t flow = 0; flow < INCAST_FLOWS; flow++) {
 		uint32_t src, dst;
 
@@ -383,17 +392,23 @@ int incast_virtual(const struct incast_plan *plan, struct incast_run *run)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
-	WEFT_ASSERT(w && plan->bursts <= INCAST_BURSTS_MAX && plan->burst_bytes <= INCAST_MEMORY);
-	w->plan = plan;
-	w->pkts = calloc(FRAMES, sizeof(*w->pkts));
-	WEFT_ASSERT(w->pkts);
+	WEFT_ASSERT(plan->bursts <= INCAST_BURSTS_MAX && plan->burst_bytes <= INCAST_MEMORY);
+	if (w) {
+		w->plan = plan;
+		w->pkts = calloc(FRAMES, sizeof(*w->pkts));
+	}
+	if (!w || !w->pkts) {
+		(void)snprintf(run->error, sizeof(run->error), "out of memory");
+		free(w);
+		return -1;
+	}
 	if (open_world(w, run->kind, run->error, sizeof(run->error))) {
 		close_world(w);
 		return -1;
 	}
 	watch(w, run);
 	run->counts = count(w);
-	run->is_done = true;
+	run->is_done = !run->error[0]; /* samples want memory */
 	for (uint32_t flow = 0; flow < INCAST_FLOWS; flow++) {
 		struct incast_sender *s = &w->senders[flow];
 

@@ -277,8 +277,11 @@ static int add_interface(struct pcap_file *p, size_t n)
 	if (!(p->n_interfaces & (p->n_interfaces - 1))) {
 		size_t room = p->n_interfaces ? 2 * (size_t)p->n_interfaces : 1;
 
-		p->interfaces = realloc(p->interfaces, room * sizeof(*p->interfaces));
-		WEFT_ASSERT(p->interfaces);
+		struct interface *more = realloc(p->interfaces, room * sizeof(*more));
+
+		if (!more)
+			return fail(p, "out of memory");
+		p->interfaces = more;
 	}
 	struct interface *to = &p->interfaces[p->n_interfaces++];
 
@@ -396,7 +399,10 @@ struct pcap_file *pcap_file_open(FILE *file, const char *name, char *error, size
 	struct pcap_file *p = calloc(1, sizeof(*p));
 	uint8_t head[4];
 
-	WEFT_ASSERT(p);
+	if (!p) {
+		(void)snprintf(error, error_bytes, "%s: out of memory", name);
+		return NULL;
+	}
 	p->file = file;
 	p->name = name;
 	p->error = error;

@@ -407,7 +407,13 @@ void play_lab_host_run(const struct play_lab *l, uint32_t host)
 {
 	struct node *n = calloc(1, sizeof(*n));
 
-	WEFT_ASSERT(n);
+	if (!n) {
+		struct node none = { .l = l, .told = &l->shared->hosts[host], .host = host };
+
+		(void)fail(&none, "out of memory");
+		l->shared->ended++;
+		return;
+	}
 	*n = (struct node){ .l = l, .told = &l->shared->hosts[host], .host = host };
 	if (take_flows(n) && meet(n)) {
 		run(n);

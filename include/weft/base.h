@@ -121,6 +121,7 @@ bool weft_rng_chance(struct weft_rng *rng, uint64_t num, uint64_t den);
 
 /* UTF-8 without control characters, C1 and those that turn the direction of writing included. */
 bool weft_text_is_clean(const char *text);
+bool weft_text_is_clean_lines(const char *text); /* ... and it may have more than one line */
 /* Makes it so in place, a question mark for each byte that is not; returns text. */
 char *weft_text_clean(char *text);
 

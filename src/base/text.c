@@ -51,6 +51,18 @@ bool weft_text_is_clean(const char *text)
 	return true;
 }
 
+bool weft_text_is_clean_lines(const char *text)
+{
+	while (*text) {
+		unsigned n = *text == '\n' ? 1 : character(text);
+
+		if (!n)
+			return false;
+		text += n;
+	}
+	return true;
+}
+
 char *weft_text_clean(char *text)
 {
 	for (char *at = text; *at;) {

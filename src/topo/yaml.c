@@ -38,22 +38,6 @@ bool weft_yaml_fail(
 	return false;
 }
 
-/* Names and explanations go to terminals; the latter have lines. */
-static bool is_shown(const char *text)
-{
-	size_t bytes = strlen(text) + 1;
-	char *copy = malloc(bytes);
-
-	WEFT_ASSERT(copy);
-	memcpy(copy, text, bytes);
-	for (char *at = copy; (at = strchr(at, '\n'));)
-		*at = ' ';
-	bool shown = weft_text_is_clean(copy);
-
-	free(copy);
-	return shown;
-}
-
 bool weft_yaml_scalar(
 	struct weft_yaml *doc, yaml_node_t *node, const char *field, const char **text)
 {
@@ -62,7 +46,8 @@ bool weft_yaml_scalar(
 	*text = (const char *)node->data.scalar.value;
 	if (strlen(*text) != node->data.scalar.length)
 		return weft_yaml_fail(doc, weft_yaml_line(node), field, "contains a NUL character");
-	if (!is_shown(*text))
+	/* Names and explanations go to terminals; the latter have lines. */
+	if (!weft_text_is_clean_lines(*text))
 		return weft_yaml_fail(doc, weft_yaml_line(node), field,
 			"contains a control character: '%s'", *text);
 	return true;
