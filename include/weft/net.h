@@ -40,6 +40,10 @@ uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
 
+/* ---- random ---- */
+
+uint64_t weft_random(void); /* that nobody guesses; also where getrandom() is refused */
+
 /* ---- inet: sockets for IPv6, and for IPv4 as ::ffff:a.b.c.d ---- */
 
 /*

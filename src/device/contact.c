@@ -140,7 +140,7 @@ static struct contact *make(struct weft_dev *dev, uint32_t own_qpn, const uint8_
 	contact->is_passive = is_passive;
 	contact->own_qpn = own_qpn;
 	contact->qpn = qpn;
-	contact->nonce = device_random();
+	contact->nonce = weft_random();
 	contact->used_ns = now;
 	memcpy(contact->gid, gid, 16);
 	struct contact **head = bucket(dev, own_qpn, gid, qpn);

@@ -69,7 +69,7 @@ struct courier *courier_open(struct weft_dev_qp *qp, struct contact *contact)
 	}
 	weft_qp_info(courier->eq, &info);
 	courier->eq_number = info.qpn;
-	courier->psn_tx = (uint32_t)device_random() & WEFT_PSN_MASK;
+	courier->psn_tx = (uint32_t)weft_random() & WEFT_PSN_MASK;
 	courier->qp = qp;
 	courier->contact = contact;
 	courier->held = held_share(qp->held);

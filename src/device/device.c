@@ -16,20 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 uint32_t device_fork_age;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-uint64_t device_random(void)
-{
-	uint64_t bits;
-
-	WEFT_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
-	return bits;
-}
 
 static void on_fork(void)
 {
@@ -122,7 +113,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 	if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
-	dev->next_slot = 16 + (uint32_t)device_random() % (QP_SLOTS / 2);
+	dev->next_slot = 16 + (uint32_t)weft_random() % (QP_SLOTS / 2);
 	dev->greet_at_ns = WEFT_NEVER;
 	return 0;
 }

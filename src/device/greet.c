@@ -138,7 +138,7 @@ void greet_start(struct weft_dev_qp *qp)
 {
 	struct weft_dev *dev = qp->dev;
 
-	qp->nonce = device_random();
+	qp->nonce = weft_random();
 	qp->tries = 0;
 	qp->is_unfit = false;
 	qp->greet_since_ns = qp->heard_ns = 0;

@@ -108,7 +108,7 @@ static struct group *take(struct weft_dev *dev, const uint8_t gid[16], uint64_t 
 		memset(group, 0, sizeof(*group));
 		dev->groups[i] = group;
 		memcpy(group->gid, gid, 16);
-		group->nonce = device_random();
+		group->nonce = weft_random();
 		group->tag = group_tag(gid);
 		group->since_ns = now;
 	}

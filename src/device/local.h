@@ -336,12 +336,11 @@ static inline bool device_is_dead(const struct weft_dev *dev)
 void say_lost(const struct weft_dev_qp *qp); /* its peer has been silent for too long */
 /* The two devices cannot talk, and why; once per reason. */
 void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why);
-void say_too_long(uint64_t bytes);           /* a message */
+void say_too_long(uint64_t bytes); /* a message */
 void say_no_stats(const char *path, const char *why);
 
 /* ---- device.c ---- */
 
-uint64_t device_random(void);
 /* The process ends: last ACKs.  False: a child's, or somebody is inside for good. */
 bool device_leave(struct weft_dev *dev);
 

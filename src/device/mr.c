@@ -159,7 +159,7 @@ static int enter(struct weft_dev_mr *mr)
 	weft_lock_take(&dev->lock);
 	if (dev->n_mrs < MRS_MAX)
 		error = weft_region_add(dev->ep, mr->iova, mr->base, mr->len_bytes, mr->pd->number,
-			mr_rights(mr->access), (uint32_t)device_random(), &mr->key);
+			mr_rights(mr->access), (uint32_t)weft_random(), &mr->key);
 	if (!error) {
 		dev->mrs[mr_slot(mr->key)] = mr;
 		dev->n_mrs++;
@@ -275,8 +275,8 @@ uint32_t weft_dev_mr_key(const struct weft_dev_mr *mr)
 	return mr->key;
 }
 
-int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
-	uint64_t len_bytes, uint64_t iova, uint32_t access)
+int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr, uint64_t len_bytes,
+	uint64_t iova, uint32_t access)
 {
 	struct weft_dev *dev = mr->pd->dev;
 	uint32_t key = mr->key;
@@ -291,8 +291,12 @@ int weft_dev_mr_move(struct weft_dev_mr *mr, struct weft_dev_pd *pd, void *addr,
 	if (!rc) {
 		reclaim_memory(mr);
 		mr->pd->users--;
-		*mr = (struct weft_dev_mr){ .pd = pd, .base = addr, .iova = iova,
-			.len_bytes = len_bytes, .access = access, .key = key };
+		*mr = (struct weft_dev_mr){ .pd = pd,
+			.base = addr,
+			.iova = iova,
+			.len_bytes = len_bytes,
+			.access = access,
+			.key = key };
 		pd->users++;
 		/* The slot that a key names is tried first, and is free now: the same key. */
 		(void)weft_region_drop(dev->ep, key);

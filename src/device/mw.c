@@ -36,8 +36,8 @@ int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw *
 	mw->pd = pd;
 	mw->type = type;
 	weft_lock_take(&dev->lock);
-	if (dev->n_mws == MWS_MAX || weft_memwin_open(dev->ep, pd->number,
-					     (uint32_t)device_random(), &mw->key))
+	if (dev->n_mws == MWS_MAX ||
+		weft_memwin_open(dev->ep, pd->number, (uint32_t)weft_random(), &mw->key))
 		error = ENOMEM;
 	if (!error) {
 		mw->bound = mw->key; /* in its place; not bound yet */
@@ -118,7 +118,7 @@ int mw_take(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct wor
 	/* Its place is taken now, so that the program knows the key. */
 	work->rkey = 0;
 	if (bind->len_bytes && weft_memwin_open(qp->dev->ep, bind->mw->pd->number,
-				       (uint32_t)device_random(), &work->rkey))
+				       (uint32_t)weft_random(), &work->rkey))
 		return ENOMEM;
 	if (work->rkey)
 		bind->mw->key = work->rkey;
@@ -139,8 +139,8 @@ static const struct weft_dev_mr *find_mr(const struct weft_dev_qp *qp, const str
 		WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_READ | WEFT_DEV_REMOTE_ATOMIC;
 	const struct weft_dev_mr *mr = qp->dev->mrs[mr_slot(work->lkey)];
 
-	if (!mr || mr->key != work->lkey || mr->pd != qp->pd ||
-		!(mr->access & WEFT_DEV_MW_BIND) || work->access & ~rights ||
+	if (!mr || mr->key != work->lkey || mr->pd != qp->pd || !(mr->access & WEFT_DEV_MW_BIND) ||
+		work->access & ~rights ||
 		(work->access & (WEFT_DEV_REMOTE_WRITE | WEFT_DEV_REMOTE_ATOMIC) &&
 			!(mr->access & WEFT_DEV_LOCAL_WRITE)) ||
 		work->window_bytes > mr->len_bytes ||
@@ -193,8 +193,8 @@ static uint32_t bind(struct weft_dev_qp *qp, struct work *work)
 		.access = mr_rights(work->access),
 		.rkey = work->rkey,
 		.qpn = WEFT_ANY_QP };
-	uint32_t status = work->mw->type == 1 ? bind_type_1(qp, work, &to)
-					      : bind_type_2(qp, work, &to);
+	uint32_t status =
+		work->mw->type == 1 ? bind_type_1(qp, work, &to) : bind_type_2(qp, work, &to);
 
 	if (!status)
 		work->mw->mr = mr;

@@ -76,7 +76,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 		return EINVAL;
 	weft_qp_info(qp->eq, &info);
 	qp->eq_number = info.qpn;
-	qp->psn_tx = (uint32_t)device_random() & WEFT_PSN_MASK;
+	qp->psn_tx = (uint32_t)weft_random() & WEFT_PSN_MASK;
 	return 0;
 }
 

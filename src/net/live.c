@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
@@ -34,25 +33,17 @@
 #define MACHINE_BPS UINT64_C(20000000000) /* what links without a limit carry together */
 #define SKB_BYTES 4608u /* half of what the kernel charges for a 4 KiB packet: it doubles */
 
-static uint64_t random_bits(void)
-{
-	uint64_t bits;
-
-	WEFT_ASSERT(getrandom(&bits, sizeof(bits), 0) == sizeof(bits));
-	return bits;
-}
-
 uint32_t weft_live_random(struct weft_live *live)
 {
 	(void)live;
-	return (uint32_t)random_bits();
+	return (uint32_t)weft_random();
 }
 
 void weft_live_defaults(struct weft_live_config *config)
 {
 	*config = (struct weft_live_config){ .icrc = WEFT_ICRC_MADE };
 	weft_config_default(&config->engine);
-	config->engine.seed = random_bits();
+	config->engine.seed = weft_random();
 }
 
 static uint32_t payload_for(uint32_t ip_bytes)
