@@ -129,6 +129,10 @@ int weft_dev_event_fd(const struct weft_dev *dev);
 /* EAGAIN where the fd does not block, EINTR as read() has it.  Skips events of closed objects.
  * None is lost for want of room; one that comes again before it has been got is got once. */
 int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event);
+/* The same; got() sees it while its object cannot be closed yet, so that whoever closes it can know
+ * of it.  It must not call the device. */
+int weft_dev_event_take(struct weft_dev *dev, struct weft_dev_event *event,
+	void (*got)(const struct weft_dev_event *event));
 /*
  * Several interfaces of one program must not find each other's events: those of objects that have
  * an owner other than 0 come out of that owner's listener, and nowhere else, from when it is
@@ -204,6 +208,8 @@ int weft_dev_channel_close(struct weft_dev_channel *channel); /* EBUSY: CQs use 
 int weft_dev_channel_fd(const struct weft_dev_channel *channel);
 /* *user: of the CQ that was armed and got a completion.  EAGAIN, EINTR as for events. */
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user);
+int weft_dev_channel_take(
+	struct weft_dev_channel *channel, void **user, void (*got)(void *user)); /* likewise */
 
 enum weft_dev_op { /* of a completion; values of verbs */
 	WEFT_DEV_DONE_SEND = 0,

@@ -80,6 +80,11 @@ static struct weft_dev_cq *take_rung(struct weft_dev_channel *channel)
 
 int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 {
+	return weft_dev_channel_take(channel, user, NULL);
+}
+
+int weft_dev_channel_take(struct weft_dev_channel *channel, void **user, void (*got)(void *user))
+{
 	struct weft_dev *dev = channel->dev;
 
 	for (;;) {
@@ -94,6 +99,8 @@ int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
 
 		if (cq)
 			*user = cq->events.user;
+		if (cq && got)
+			got(*user);
 		weft_lock_give(&dev->lock);
 		if (cq)
 			return 0;

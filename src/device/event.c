@@ -166,7 +166,8 @@ void event_put_plane(struct weft_dev *dev, uint32_t kind, uint32_t plane)
 		add_plane(&at->events, &at->plane_events, kind, plane);
 }
 
-static int get(struct weft_dev *dev, struct event_queue *queue, struct weft_dev_event *event)
+static int get(struct weft_dev *dev, struct event_queue *queue, struct weft_dev_event *event,
+	void (*got)(const struct weft_dev_event *event))
 {
 	const struct event_source *source = NULL;
 	int rc;
@@ -191,6 +192,8 @@ static int get(struct weft_dev *dev, struct event_queue *queue, struct weft_dev_
 			event->owner = source->owner;
 			event->user = source->user;
 		}
+		if (source && got)
+			got(event);
 		weft_lock_give(&dev->lock);
 	}
 	return rc;
@@ -203,7 +206,13 @@ int weft_dev_event_fd(const struct weft_dev *dev)
 
 int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event)
 {
-	return get(dev, &dev->events, event);
+	return get(dev, &dev->events, event, NULL);
+}
+
+int weft_dev_event_take(struct weft_dev *dev, struct weft_dev_event *event,
+	void (*got)(const struct weft_dev_event *event))
+{
+	return get(dev, &dev->events, event, got);
 }
 
 /* ---- listeners ---- */
@@ -270,5 +279,5 @@ int weft_dev_listener_fd(const struct weft_dev_listener *listener)
 
 int weft_dev_listener_get(struct weft_dev_listener *listener, struct weft_dev_event *event)
 {
-	return get(listener->dev, &listener->events, event);
+	return get(listener->dev, &listener->events, event, NULL);
 }

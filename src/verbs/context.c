@@ -245,29 +245,43 @@ static bool translate(const struct weft_dev_event *from, struct ibv_async_event 
 	case IBV_EVENT_PORT_ERR:
 		to->element.port_num = PORT;
 		break;
-	case IBV_EVENT_CQ_ERR: {
-		struct cq *cq = from->user;
+	case IBV_EVENT_CQ_ERR:
+		to->element.cq = ibv_cq_ex_to_cq(&((struct cq *)from->user)->ibv);
+		break;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		to->element.srq = &((struct srq *)from->user)->ibv;
+		break;
+	default:
+		to->element.qp = &((struct qp *)from->user)->ibv.qp_base;
+		break;
+	}
+	return true;
+}
 
-		to->element.cq = ibv_cq_ex_to_cq(&cq->ibv);
+/* Whoever destroys its object from now on waits until it is acknowledged. */
+static void count_given(const struct weft_dev_event *from)
+{
+	struct ibv_async_event event;
+	struct cq *cq = from->user;
+	struct srq *srq = from->user;
+	struct qp *qp = from->user;
+
+	if (!translate(from, &event))
+		return;
+	switch (event.event_type) {
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+		break;
+	case IBV_EVENT_CQ_ERR:
 		count(&cq->ibv.mutex, &cq->async_events);
 		break;
-	}
-	case IBV_EVENT_SRQ_LIMIT_REACHED: {
-		struct srq *srq = from->user;
-
-		to->element.srq = &srq->ibv;
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
 		count(&srq->ibv.mutex, &srq->async_events);
 		break;
-	}
-	default: {
-		struct qp *qp = from->user;
-
-		to->element.qp = &qp->ibv.qp_base;
+	default:
 		count(&qp->ibv.qp_base.mutex, &qp->async_events);
 		break;
 	}
-	}
-	return true;
 }
 
 int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
@@ -276,7 +290,7 @@ int ibv_get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 	int error;
 
 	do
-		error = weft_dev_event_get(context_of(ibv)->dev, &from);
+		error = weft_dev_event_take(context_of(ibv)->dev, &from, count_given);
 	while (!error && !translate(&from, event));
 	if (!error)
 		return 0;

@@ -44,20 +44,27 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	return complain(error);
 }
 
+/* Whoever destroys the queue from now on waits until it is acknowledged. */
+static void count_given(void *user)
+{
+	struct cq *cq = user;
+
+	pthread_mutex_lock(&cq->ibv.mutex);
+	cq->comp_events++;
+	pthread_mutex_unlock(&cq->ibv.mutex);
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **out, void **user)
 {
 	struct cq *cq;
 	void *from;
-	int error = weft_dev_channel_get(((struct channel *)ibv)->dev, &from);
+	int error = weft_dev_channel_take(((struct channel *)ibv)->dev, &from, count_given);
 
 	if (error) {
 		errno = error;
 		return -1;
 	}
 	cq = from;
-	pthread_mutex_lock(&cq->ibv.mutex);
-	cq->comp_events++;
-	pthread_mutex_unlock(&cq->ibv.mutex);
 	*out = ibv_cq_ex_to_cq(&cq->ibv);
 	*user = cq->ibv.cq_context;
 	return 0;

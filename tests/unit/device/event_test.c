@@ -245,3 +245,40 @@ TEST(weft_dev_event_get__wakes_as_many_as_there_are_events)
 	CHECK_EQ(planes, 63);
 	side_close(s);
 }
+
+static struct side *taken;
+static bool is_closed;
+
+static void *close_it(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(weft_dev_qp_close(taken->qp), 0);
+	__atomic_store_n(&is_closed, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static pthread_t closer;
+
+static void close_meanwhile(const struct weft_dev_event *event)
+{
+	CHECK(event->user == taken);
+	REQUIRE(!pthread_create(&closer, NULL, close_it, NULL));
+	weft_clock_sleep(20000000);
+	CHECK(!__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE));
+}
+
+TEST(weft_dev_event_take__shows_it_before_its_object_can_be_closed)
+{
+	struct weft_dev_event event;
+
+	taken = side_open();
+	side_open_qp(taken, WEFT_DEV_STRICT, NULL);
+	weft_lock_take(&taken->dev->lock);
+	event_put(taken->dev, &taken->qp->events, WEFT_DEV_QP_FATAL);
+	weft_lock_give(&taken->dev->lock);
+	CHECK_EQ(weft_dev_event_take(taken->dev, &event, close_meanwhile), 0);
+	CHECK_EQ(pthread_join(closer, NULL), 0);
+	CHECK(is_closed);
+	taken->qp = NULL;
+	side_close(taken);
+}

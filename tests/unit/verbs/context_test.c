@@ -3,7 +3,9 @@
 
 #include <endian.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 TEST(ibv_get_device_list__names_every_device)
 {
@@ -126,4 +128,42 @@ TEST(ibv_get_async_event__names_the_queue_pair)
 	CHECK(event.element.cq == b.cq);
 	ibv_ack_async_event(&event);
 	close_bench(&b); /* waits for both */
+}
+
+static pthread_t destroyer;
+static bool is_destroyed;
+
+static void *destroy_it(void *qp)
+{
+	CHECK_EQ(ibv_destroy_qp(qp), 0);
+	__atomic_store_n(&is_destroyed, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* It must not have gone before the program has even seen the event. */
+static void destroy_meanwhile(void *qp)
+{
+	REQUIRE(!pthread_create(&destroyer, NULL, destroy_it, qp));
+	usleep(50000);
+	CHECK(!__atomic_load_n(&is_destroyed, __ATOMIC_ACQUIRE));
+}
+
+TEST(ibv_destroy_qp__waits_for_an_event_that_is_just_being_got)
+{
+	struct bench b = open_bench(IBV_QPT_RC, 0);
+	struct ibv_async_event event;
+
+	fake.event = (struct weft_dev_event){ .kind = WEFT_DEV_QP_FATAL, .user = b.qp };
+	fake.events = 1;
+	fake.meanwhile = destroy_meanwhile;
+	CHECK(!ibv_get_async_event(b.context, &event));
+	CHECK(event.element.qp == b.qp);
+	CHECK(!__atomic_load_n(&is_destroyed, __ATOMIC_ACQUIRE));
+	ibv_ack_async_event(&event);
+	CHECK_EQ(pthread_join(destroyer, NULL), 0);
+	CHECK(is_destroyed);
+	fake.meanwhile = NULL;
+	CHECK(!ibv_destroy_cq(b.cq));
+	CHECK(!ibv_dealloc_pd(b.pd));
+	close_context(b.context);
 }

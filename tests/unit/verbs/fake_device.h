@@ -39,6 +39,7 @@ static struct {
 	struct weft_dev_event event;
 	int events;
 	void *channel_user;
+	void (*meanwhile)(void *user);
 	uint8_t ah_gid[16], group[16];
 	bool joined, is_bound;
 	struct weft_dev_bind bind; /* of the last that was sent */
@@ -132,7 +133,8 @@ int weft_dev_event_fd(const struct weft_dev *dev)
 	return 77;
 }
 
-int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event)
+int weft_dev_event_take(struct weft_dev *dev, struct weft_dev_event *event,
+	void (*got)(const struct weft_dev_event *event))
 {
 	(void)dev;
 	if (!fake.events)
@@ -141,6 +143,9 @@ int weft_dev_event_get(struct weft_dev *dev, struct weft_dev_event *event)
 	*event = fake.event;
 	if (fake.events) /* the first of several is one that verbs do not know */
 		*event = (struct weft_dev_event){ .kind = WEFT_DEV_PLANE_DOWN, .number = 3 };
+	got(event);
+	if (fake.meanwhile) /* what another thread does before the caller looks at it */
+		fake.meanwhile(event->user);
 	return 0;
 }
 
@@ -248,11 +253,16 @@ int weft_dev_channel_fd(const struct weft_dev_channel *channel)
 	return 78;
 }
 
-int weft_dev_channel_get(struct weft_dev_channel *channel, void **user)
+int weft_dev_channel_take(struct weft_dev_channel *channel, void **user, void (*got)(void *user))
 {
 	(void)channel;
 	*user = fake.channel_user;
-	return fake.channel_user ? 0 : EAGAIN;
+	if (!*user)
+		return EAGAIN;
+	got(*user);
+	if (fake.meanwhile)
+		fake.meanwhile(*user);
+	return 0;
 }
 
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,
