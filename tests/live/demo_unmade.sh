@@ -60,34 +60,9 @@ while kill -0 "$demo" 2>/dev/null; do
 done
 finish mended
 
-# One program that waits for the next keeper and stops it: where each program has to wait for a CPU,
-# a shell would start more of them than there is time for.
-cat >"$folder/stop.py" <<'PY'
-import glob, os, signal, sys, time
-
-def keeper():
-    for comm in glob.glob("/proc/[0-9]*/comm"):
-        try:
-            if open(comm).read() != "weft-lab\n":
-                continue
-            folder = os.path.dirname(comm)
-            files = [os.readlink(fd) for fd in glob.glob(folder + "/fd/*")]
-        except OSError:
-            continue
-        if any(f.endswith(sys.argv[1] + "/lock") for f in files):
-            return int(os.path.basename(folder))
-    return None
-
-end = time.monotonic() + 30
-while not (pid := keeper()) and time.monotonic() < end:
-    time.sleep(0.05)
-time.sleep(2)
-os.kill(pid, signal.SIGSTOP)
-open(sys.argv[2], "w").write(str(pid))
-PY
 "$weft" demo --quick --out "$folder" --only tcp >"$folder/out" 2>"$folder/err" &
 demo=$!
-python3 "$folder/stop.py" "demo-$demo" "$folder/keeper" &
+python3 "$(dirname "$0")/stop_keeper.py" "demo-$demo" "$folder/keeper" 2 &
 stopper=$!
 wait $stopper
 keeper=$(cat "$folder/keeper")

@@ -23,9 +23,14 @@ static int status_of(int argc, char **argv)
 
 TEST(demo_soak__refuses_what_it_does_not_know)
 {
-	char *argv[] = { (char *)"soak", (char *)"--runs", (char *)"many", NULL };
+	/* Of no run at all everything would hold. */
+	static const char *const runs[] = { "many", "0", "4294967296", "4294967297", "-1" };
 
-	CHECK_EQ(status_of(3, argv), EXIT_USAGE);
+	for (size_t i = 0; i < WEFT_COUNT(runs); i++) {
+		char *argv[] = { (char *)"soak", (char *)"--runs", (char *)runs[i], NULL };
+
+		CHECK_EQ(status_of(3, argv), EXIT_USAGE);
+	}
 }
 
 TEST(demo_soak__fails_where_it_cannot_write)
