@@ -62,6 +62,12 @@ $tree/lib/weft/libibverbs.so.1" ] || die "weft run took $out"
 "$tree/bin/weft" fabric check "$tree/share/weft/examples/fabrics/lab8.yaml" >"$log" 2>&1 ||
 	die "the example is not a good one"
 
+# The names that others look for: the OCP benchmark's, and that of Microsoft's NCCL plugin.
+for name in libmrc.so lib_mrc.so libnv_mrc.so; do
+	"$tree/bin/weft" run -- python3 -c 'import ctypes, sys
+ctypes.CDLL(sys.argv[1]).mrc_query_device' $name >"$log" 2>&1 || die "weft run: no $name"
+done
+
 # That it can fail: without the folder, the program does not find its library.
 if LD_LIBRARY_PATH='' "$dest/mrc" >"$log" 2>&1; then
 	die "lib_mrc.so is found without weft run"

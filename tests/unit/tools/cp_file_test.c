@@ -43,6 +43,26 @@ static int folder(void)
 	return open(path, O_RDONLY | O_DIRECTORY);
 }
 
+int __real_fsync(int fd);
+
+static struct {
+	dev_t dev;
+	ino_t ino;
+} synced;
+static int sync_error; /* of the next ones; 0: none */
+
+int __wrap_fsync(int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st)) {
+		synced.dev = st.st_dev;
+		synced.ino = st.st_ino;
+	}
+	errno = sync_error;
+	return sync_error ? -1 : __real_fsync(fd);
+}
+
 static bool is_there(int root, const char *path)
 {
 	return !faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW);
@@ -85,6 +105,32 @@ TEST(cp_file_create__appears_only_when_kept)
 	cp_file_close(&file);
 	CHECK(is_there(root, "sub/linked"));
 	unlinkat(root, "sub/linked", 0);
+	close(root);
+}
+
+/* A name that is only in memory is gone after a power failure, whatever its file has on disk. */
+TEST(cp_file_keep__has_the_folder_on_disk)
+{
+	int root = folder();
+	struct cp_file file;
+	struct stat st;
+
+	REQUIRE(!cp_file_create(&file, root, "sub/kept", 10, 0600, error, sizeof(error)));
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+	REQUIRE(!fstatat(root, "sub", &st, 0));
+	CHECK(synced.dev == st.st_dev && synced.ino == st.st_ino);
+	cp_file_close(&file);
+	REQUIRE(!cp_file_create(&file, root, "sub/kept", 10, 0600, error, sizeof(error)));
+	sync_error = EIO;
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), -1);
+	CHECK(strstr(error, "its folder cannot be written to disk"));
+	sync_error = EINVAL;
+	cp_file_close(&file);
+	REQUIRE(!cp_file_create(&file, root, "sub/kept", 10, 0600, error, sizeof(error)));
+	CHECK_EQ(cp_file_keep(&file, error, sizeof(error)), 0);
+	sync_error = 0;
+	cp_file_close(&file);
+	unlinkat(root, "sub/kept", 0);
 	close(root);
 }
 
