@@ -37,13 +37,15 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-static uint64_t read_time(struct argp_state *state, const char *name, const char *text)
+/* Bounds: those of a scenario's engine. */
+static error_t take_time(struct argp_state *state, const char *name, const char *text,
+	uint64_t min_ps, uint64_t max_s, uint64_t *ps)
 {
-	uint64_t ps;
-
-	if (!sim_read_time(text, &ps))
-		argp_error(state, "%s: \"%s\" is not a time, like 500us or 1s", name, text);
-	return ps;
+	if (sim_read_time(text, ps) && *ps >= min_ps && *ps <= max_s * UINT64_C(1000000000000))
+		return 0;
+	argp_error(state, "%s: \"%s\" is not a time of up to %us, like 500us or 1s", name, text,
+		(unsigned)max_s);
+	return EINVAL;
 }
 
 /* What a transport does not have must not be taken as if it had: people would compare it. */
@@ -92,16 +94,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			(uint32_t)arg_number(state, "window", arg, 1, UINT32_MAX);
 		return 0;
 	case OPTION_RTO:
-		config->rival.rto_ps = read_time(state, "rto", arg);
-		if (!config->rival.rto_ps)
-			argp_error(state, "rto: \"%s\", wanted is more than 0", arg);
-		return 0;
+		return take_time(state, "rto", arg, 1000, 4, &config->rival.rto_ps);
 	case OPTION_DETECT:
-		config->bgp_detect_ps = read_time(state, "bgp-detect", arg);
-		return 0;
+		return take_time(state, "bgp-detect", arg, 0, 100, &config->bgp_detect_ps);
 	case OPTION_CONVERGE:
-		config->bgp_converge_ps = read_time(state, "bgp-converge", arg);
-		return 0;
+		return take_time(state, "bgp-converge", arg, 0, 100, &config->bgp_converge_ps);
 	case ARGP_KEY_END:
 		return judge(state, config);
 	default:

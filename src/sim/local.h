@@ -29,7 +29,7 @@ enum {
 	CHUNK_BACK = 8,
 	SLAB_BATCH = 1024,
 	WHEEL_BITS = 8,
-	WHEEL_LEVELS = 5,
+	WHEEL_LEVELS = 64 / WHEEL_BITS, /* no time is too far */
 	AREAS_MAX = 1024,
 	FETCH_VISITS = 5, /* memory is asked for so many visits before it is needed */
 	RING_MAX = 4096,

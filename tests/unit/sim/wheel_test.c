@@ -50,6 +50,22 @@ TEST(wheel_pop__rings_each_alarm_in_its_window)
 	CHECK(wheel_next(&a.wheel) == WEFT_NEVER);
 }
 
+/* A day's computing in a load, of windows of 2 ns: five levels end after half an hour. */
+TEST(wheel_set__knows_no_time_that_is_too_far)
+{
+	static struct alarms a;
+	uint64_t far = UINT64_C(1) << 63, end = WEFT_NEVER - 1;
+
+	start(&a, (UINT64_C(1) << 40) - 1);
+	wheel_set(&a.wheel, a.hosts, 1, UINT64_C(1) << 40); /* the next one */
+	wheel_set(&a.wheel, a.hosts, 2, far);
+	wheel_set(&a.wheel, a.hosts, 3, end);
+	CHECK_EQ(wheel_pop(&a.wheel, a.hosts, UINT64_C(1) << 40), 1);
+	CHECK_EQ(wheel_pop(&a.wheel, a.hosts, far - 1), NONE);
+	CHECK_EQ(wheel_pop(&a.wheel, a.hosts, far), 2);
+	CHECK_EQ(wheel_pop(&a.wheel, a.hosts, end), 3);
+}
+
 TEST(wheel_set__moves_an_alarm)
 {
 	static struct alarms a;

@@ -45,6 +45,11 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK(parse(&c, "--bgp-detect=50ms", NULL, NULL));
 	CHECK(parse(&c, "--transport=ndp", "--dcqcn", NULL));
 	CHECK(!parse(&c, "--transport=roce-sr", "--dcqcn", "--pfc"));
+	/* Nor a time that is none, or longer than a scenario may say it. */
+	CHECK(parse(&c, "--transport=roce", "--rto=0s", NULL));
+	CHECK(parse(&c, "--transport=roce", "--rto=9000000s", NULL));
+	CHECK(parse(&c, "--transport=roce", "--bgp-detect=9000000s", NULL));
+	CHECK(!parse(&c, "--transport=roce", "--rto=4s", "--bgp-converge=100s"));
 }
 
 TEST(weft_sim_discipline__is_what_each_paper_assumes)
