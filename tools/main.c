@@ -8,6 +8,7 @@
  */
 #include "verbs.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 static const struct verb verbs[] = {
@@ -24,8 +25,16 @@ static const struct verb verbs[] = {
 	{ NULL, NULL, NULL },
 };
 
+/* Nothing to do: write() fails with EFBIG then, which is told. */
+static void beyond_the_limit(int signal)
+{
+	(void)signal;
+}
+
 int main(int argc, char **argv)
 {
+	/* A handler and not SIG_IGN, which programs that we start would inherit. */
+	(void)signal(SIGXFSZ, beyond_the_limit);
 	int rc = verb_run("weft", "multipath reliable connections", verbs, argc, argv);
 
 	/* A full disk shows when the last bytes go. */
