@@ -176,6 +176,12 @@ struct capture *capture_open_file(FILE *file, const char *name, char error[CAPTU
 	struct capture *c = calloc(1, sizeof(*c));
 	bool is_pcap = pcap_file_begins(file);
 
+	if (c && ferror(file)) { /* a folder, say: it opens, and has nothing to read */
+		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", name, strerror(errno));
+		c->file = file;
+		capture_close(c);
+		return NULL;
+	}
 	if (c) {
 		c->name = name;
 		c->file = file;

@@ -20,6 +20,7 @@
 #include <weft/base.h>
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -366,6 +367,10 @@ static int get_line(struct hex_text *t, char *error, size_t error_bytes)
 {
 	ssize_t n = t->held ? 0 : getline(&t->line, &t->room, t->file);
 
+	if (n < 0 && ferror(t->file)) {
+		(void)snprintf(error, error_bytes, "%s: %s", t->name, strerror(errno));
+		return -1;
+	}
 	if (n < 0)
 		return 0;
 	t->number += !t->held;

@@ -229,6 +229,8 @@ TEST(capture_open__says_what_it_cannot_read)
 
 	CHECK(!capture_open("/nowhere/at/all", error));
 	CHECK_STR(error, "/nowhere/at/all: No such file or directory");
+	CHECK(!capture_open("/tmp", error));
+	CHECK_STR(error, "/tmp: Is a directory");
 	CHECK(!capture_open(write_file(radiotap, sizeof(radiotap)), error));
 	unlink(path);
 	CHECK(strstr(error, "link type 127"));
