@@ -29,9 +29,10 @@ static const char *const files[] = { "switch/lock", "switch/ports", "switch/cont
 
 bool state_name_ok(const char *name)
 {
-	size_t n = strlen(name);
+	size_t n =
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
 
-	return n && n < WEFT_TOPO_NAME_BYTES && *name != '-' && *name != '.' && !strchr(name, '/');
+	return n && n < WEFT_TOPO_NAME_BYTES && !name[n] && *name != '-' && *name != '.';
 }
 
 bool state_path(char path[STATE_PATH_BYTES], const char *name, const char *file)

@@ -47,6 +47,10 @@ TEST(state_name_ok__keeps_names_inside_the_folder)
 	CHECK(!state_name_ok(""));
 	CHECK(!state_name_ok(".."));
 	CHECK(!state_name_ok("a/b"));
+	CHECK(state_name_ok("My_lab-8.1"));
+	CHECK(!state_name_ok("two\nlabs")); /* as weft lab list would print it */
+	CHECK(!state_name_ok("a b"));
+	CHECK(!state_name_ok("\x1b[2J"));
 	CHECK(!state_name_ok("-x"));
 	CHECK(!state_name_ok("a-name-of-more-than-31-characters"));
 }
