@@ -62,7 +62,8 @@ static void write_line(struct weft_dev *dev)
 			(unsigned long long)dev->greetings_refused[i]);
 	fprintf(file, "}\n");
 	weft_lock_give(&dev->lock);
-	fclose(file);
+	if (fclose(file))
+		say_no_stats(path, strerror(errno));
 }
 
 static void at_end(void)

@@ -144,6 +144,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 
 	if (cmd_fd < 0) {
 		error = errno;
+		weft_dev_say("%s: cannot be opened: %s", device->name.name, strerror(error));
 		(void)weft_dev_close(context->dev);
 		free(context);
 		return refuse(error);

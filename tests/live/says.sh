@@ -58,6 +58,8 @@ measure() {
 	wait $server
 }
 
+WEFT_STATS=/dev/full run -- ibv_devinfo
+says 1 "WEFT_STATS: /dev/full: No space left on device" "counters that a disk does not take"
 # Devices that do not fit.
 (WEFT_PLANES=127.0.0.1,127.0.0.2 measure 21005)
 says 1 "no connection to 127.0.0.1: peer has 1 planes, this host 2" "planes that do not fit"
