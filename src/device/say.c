@@ -59,22 +59,25 @@ void say_lost(const struct weft_dev_qp *qp)
 	bool is_up = has_file || qp->dev->planes_up >> qp->dev->end.home & 1;
 	const char *last =
 		__atomic_load_n(&told, __ATOMIC_RELAXED) == LOST_MAX ? "; more are not told" : "";
+	/* What is known here comes before what may be there. */
+	const char *why = qp->dev->planes_up
+				  ? "the program there has ended, or UDP is filtered on the way"
+				  : "none of this host's planes has a link";
 
 	if (qp->connected && weft_live_peer_at(qp->dev->live, qp->peer, addr, &plane, &udp_port)) {
 		weft_plane_text(addr, peer);
-		weft_dev_say(
-			"%s: queue pair %u: nothing came back from %s (plane %u of %u, UDP "
-			"port %u): the program there has ended, or UDP is filtered on the way%s",
-			qp->dev->name.name, qp->number, peer, plane, planes, udp_port, last);
+		weft_dev_say("%s: queue pair %u: nothing came back from %s (plane %u of %u, UDP "
+			     "port %u): %s%s",
+			qp->dev->name.name, qp->number, peer, plane, planes, udp_port, why, last);
 		return;
 	}
 	plane = qp->dev->end.home;
 	weft_plane_text(qp->attr.gid, peer);
 	weft_dev_say("%s: queue pair %u: %s (plane %u of %u%s) does not answer on UDP port %u: "
-		     "the program there has ended, or UDP is filtered on the way%s%s",
+		     "%s%s%s",
 		qp->dev->name.name, qp->number, peer, plane, planes, is_up ? "" : ", down here",
-		WEFT_DEV_PORT_BASE + (qp->attr.peer_qpn >> SLOT_BITS),
-		has_file ? "" : ", or that plane is dead there", last);
+		WEFT_DEV_PORT_BASE + (qp->attr.peer_qpn >> SLOT_BITS), why,
+		has_file || !qp->dev->planes_up ? "" : ", or that plane is dead there", last);
 }
 
 void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why)

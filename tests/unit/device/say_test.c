@@ -74,7 +74,7 @@ TEST(say_lost__names_address_planes_port_eight_times)
 	static struct weft_port port = { .planes = 4 };
 	static struct weft_dev dev = { .name = { .name = "mrc0" }, .port = &port, .planes_up = 1 };
 	struct weft_dev_qp qp = { .dev = &dev, .number = 17 };
-	unsigned lines = 0, last = 0;
+	unsigned lines = 0, last = 0, dark = 0;
 	char first[512];
 
 	memcpy(qp.attr.gid, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x07", 16);
@@ -83,9 +83,11 @@ TEST(say_lost__names_address_planes_port_eight_times)
 	snprintf(first, sizeof(first), "%s", said());
 	dev.end.home = 1; /* of 10.0.0.7, too, as far as one knows here */
 	for (unsigned i = 1; i < 12; i++) {
+		dev.planes_up = i > 1;
 		say_lost(&qp);
 		const char *text = said();
 
+		dark += strstr(text, "none of this host's planes has a link") != NULL;
 		lines += *text != 0;
 		if (i == 1)
 			CHECK(strstr(text, "10.0.0.7 (plane 1 of 4, down here) does not answer"));
@@ -94,8 +96,10 @@ TEST(say_lost__names_address_planes_port_eight_times)
 	let_stderr_go();
 	CHECK(strstr(first, "weft: mrc0: queue pair 17: 10.0.0.7 (plane 0 of 4) does not answer on "
 			    "UDP port "));
+	CHECK(strstr(first, "the program there has ended"));
 	CHECK_EQ(lines, 7);
 	CHECK_EQ(last, 1);
+	CHECK_EQ(dark, 1);
 }
 
 TEST(say_too_long__tells_the_limit_once)
