@@ -147,12 +147,13 @@ int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint6
 {
 	struct pollfd doors[WEFT_PORTS_MAX];
 	uint32_t hopes = 0;
-	int winner = -1;
+	int winner = -1, why = 0;
 
 	WEFT_ASSERT(n <= WEFT_PORTS_MAX);
 	for (uint32_t i = 0; i < n; i++) {
 		doors[i] = (struct pollfd){ .fd = knock(addrs[i], tcp_port), .events = POLLOUT };
 		hopes += doors[i].fd >= 0;
+		why = doors[i].fd < 0 ? errno : why;
 	}
 	while (hopes && winner < 0 && line_left_ms(deadline_ns)) {
 		if (poll(doors, n, line_left_ms(deadline_ns)) <= 0)
@@ -172,6 +173,7 @@ int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint6
 	for (uint32_t i = 0; i < n; i++)
 		if (doors[i].fd >= 0)
 			close(doors[i].fd);
+	errno = why;
 	return winner;
 }
 

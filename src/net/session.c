@@ -438,8 +438,13 @@ int weft_live_connect(struct weft_live *live, const char *host, uint16_t tcp_por
 		fd = line_connect(addrs, n, tcp_port, in_ns(limit_ns));
 	}
 	if (fd < 0) {
-		snprintf(error, error_bytes, "%s: nobody answers %s %s", host,
-			live->line_dir[0] ? "at" : "on", path);
+		/* Want of our own says nothing of who may be there. */
+		bool is_poor = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+
+		snprintf(error, error_bytes, "%s: %s %s %s%s%s", host,
+			is_poor ? "cannot ask" : "nobody answers",
+			live->line_dir[0] ? "at" : "on", path, is_poor ? ": " : "",
+			is_poor ? strerror(errno) : "");
 		return -1;
 	}
 	int rc = open_qps(live, session, n_qps, live->rate_bps, error, error_bytes);

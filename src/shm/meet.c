@@ -206,7 +206,8 @@ static void no_gifts(int fds[GIFTS_MAX])
 		fds[i] = -1;
 }
 
-/* fds: what came with it, -1 where nothing did.  What there is no room for the kernel closes. */
+/* fds: what came with it, -1 where nothing did.  What there is no room for the kernel closes, and
+ * errno is EMFILE then. */
 static ssize_t receive(int fd, struct message *m, int fds[GIFTS_MAX])
 {
 	union control control;
@@ -224,6 +225,7 @@ static ssize_t receive(int fd, struct message *m, int fds[GIFTS_MAX])
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
 			memcpy(fds, CMSG_DATA(c),
 				WEFT_MIN(c->cmsg_len - CMSG_LEN(0), GIFTS_MAX * sizeof(int)));
+	errno = msg.msg_flags & MSG_CTRUNC ? EMFILE : 0;
 	return n;
 }
 
@@ -268,7 +270,10 @@ static const char *hear(int fd, struct message *m, int fds[GIFTS_MAX])
 		return "the answer is not that of a switch";
 	if (m->is_refusal)
 		return m->why;
-	return fds[0] < 0 || fds[1] < 0 ? "the answer came without memory" : NULL;
+	if (fds[0] >= 0 && fds[1] >= 0)
+		return NULL;
+	return errno == EMFILE ? "no descriptor is left here for its memory (ulimit -n)"
+			       : "the answer came without memory";
 }
 
 /* Connects and says hello; -1: errno. */
@@ -330,7 +335,8 @@ int weft_shm_dial(const char *path, struct weft_shm_hello *hello, struct weft_sh
 	if (why)
 		close_gifts(fds);
 	else if (join(fd, hello, pool, link, &m, fds))
-		why = "the memory is not what the answer says";
+		why = errno == ENOMEM ? "no room for the switch's memory here (ulimit -v)"
+				      : "the memory is not what the answer says";
 	if (!why)
 		return 0;
 	snprintf(error, error_bytes, "%s: %s", path, why);

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -273,6 +274,23 @@ TEST(weft_live_accept__hears_others_while_some_are_silent)
 	weft_session_close(live, &session);
 	finish(&server, thread);
 	CHECK_EQ(server.rc, 0);
+	weft_live_close(live);
+}
+
+TEST(weft_live_connect__tells_want_of_its_own_from_nobody_there)
+{
+	struct weft_live *live = open_plain();
+	struct weft_session session;
+	struct rlimit old, none;
+
+	REQUIRE(!getrlimit(RLIMIT_NOFILE, &old));
+	none = (struct rlimit){ .rlim_cur = 3, .rlim_max = old.rlim_max };
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &none));
+	CHECK_EQ(weft_live_connect(live, "127.0.0.1", PORT + 1, 1, NULL, SECOND, &session, error,
+			 sizeof(error)),
+		-1);
+	REQUIRE(!setrlimit(RLIMIT_NOFILE, &old));
+	CHECK_STR(error, "127.0.0.1: cannot ask on TCP port 28516: Too many open files");
 	weft_live_close(live);
 }
 
