@@ -4,7 +4,7 @@
 #
 # ARCHITECTURE.md has a row for each room, and each of the engine's files once.  A path in
 # backticks exists (but for placeholders like src/ROOM/file.c, in CONTRIBUTING.md and decisions),
-# and a word WEFT_... is one that the tree knows.
+# a word WEFT_... is one that the tree knows, and so is a test: unit/ROOM/NAME, function__claim.
 set -u
 export LC_ALL=C.UTF-8
 rooms=$(realpath "$1")
@@ -42,4 +42,14 @@ known=$(grep -rohE '\bWEFT_[A-Z0-9_]+\b' --exclude-dir=shape --exclude='*.md' \
 while IFS=: read -r file line word; do
 	grep -qx "$word" <<<"$known" || fault "$file:$line: nothing is called $word"
 done < <(grep -noHE '\bWEFT_[A-Z0-9_]+\b' $documents /dev/null | sort -t: -k3 -u)
+
+while IFS=: read -r file line unit; do
+	grep -qx "unit|$unit" "$rooms" || fault "$file:$line: there is no test $unit"
+done < <(grep -noHP '(?<!tests/)\bunit/[a-z_]+(/[a-z0-9_.]*[a-z0-9_])+' $documents /dev/null |
+	sort -t: -k3 -u)
+claims=$(grep -rhoE '\bTEST\([a-z0-9_]+' tests 2>/dev/null | cut -c6- | sort -u)
+while IFS=: read -r file line claim; do
+	grep -qx "$claim" <<<"$claims" || fault "$file:$line: no test is called $claim"
+done < <(grep -noHE '`[a-z0-9]+[a-z0-9_]*[a-z0-9]__[a-z0-9_]+`' $documents /dev/null | tr -d '`' |
+	sort -t: -k3 -u)
 exit $faults
