@@ -133,6 +133,8 @@ struct weft_udp_config {
 	enum weft_udp_format format;
 	uint32_t planes;
 	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane; IPv4 as ::ffff:a.b.c.d */
+	/* Where addr is ::, the interface that has none yet; the plane is missing until it has. */
+	char interface[WEFT_PORTS_MAX][16];
 	uint16_t udp_port;                /* where to receive; 0: any free one */
 	uint32_t src_ports;               /* PLAIN: how many, 0: 4; USID needs 1 */
 	/* PLAIN over IPv6: send without UDP checksums, as USID always does.  The ICRC covers more,
@@ -224,6 +226,7 @@ struct weft_eth_config {
 	uint8_t kind; /* enum weft_encap_kind (wire.h): USID, SRV6 or STEV */
 	uint32_t planes;
 	uint8_t addr[WEFT_PORTS_MAX][16]; /* own, per plane */
+	char interface[WEFT_PORTS_MAX][16]; /* as for port/udp */
 	uint8_t usid[WEFT_PORTS_MAX][16]; /* USID, SRV6: the /48 where packets for us arrive */
 	uint16_t udp_port;                /* where to receive; 0: any free one */
 	uint32_t mtu_bytes;               /* payload of a full packet: sizes the buffers */

@@ -82,6 +82,8 @@ uint32_t weft_live_random(struct weft_live *live);         /* for keys: from the
 /* An own address for a plane, by address or by the interface that has it; IPv4 becomes
  * ::ffff:a.b.c.d.  False: it is neither. */
 bool weft_plane_address(const char *word, uint8_t addr[16]);
+/* Whether it may be the name of an interface that is not there yet, or has no address. */
+bool weft_plane_may_come(const char *word);
 #define WEFT_PLANE_TEXT_BYTES 46u
 void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES]);
 
@@ -129,7 +131,7 @@ struct weft_live_end {
 	uint32_t home;   /* the plane by whose address it is known */
 	uint8_t addr[WEFT_PORTS_MAX][16];
 };
-void weft_live_end(const struct weft_live *live, struct weft_live_end *end);
+void weft_live_end(struct weft_live *live, struct weft_live_end *end);
 /* From now on its packets are accepted, and pathset leads to it.  The other end may be one of this
  * host, or this one.  -1: it does not fit this one, or the fabric file knows better. */
 int weft_live_peer_open(struct weft_live *live, const struct weft_live_end *end, uint32_t *peer,

@@ -70,7 +70,32 @@ static uint32_t find_home(struct weft_dev *dev)
 {
 	uint32_t up = dev->port->ops->carrier(dev->port);
 
-	return weft_live_topo(dev->live) || !up ? 0 : weft_ctz64(up);
+	uint32_t first = 0;
+
+	while (first + 1 < dev->end.planes && device_is_nowhere(dev->end.addr[first]))
+		first++;
+	return weft_live_topo(dev->live) || !up ? first : weft_ctz64(up);
+}
+
+void device_find_planes(struct weft_dev *dev)
+{
+	struct weft_live_end end;
+
+	weft_live_end(dev->live, &end);
+	memcpy(dev->end.addr, end.addr, sizeof(end.addr));
+}
+
+/* Interfaces that somebody has named, rightly or not: nothing else would tell him. */
+static void say_missing(const struct weft_dev *dev)
+{
+	char words[sizeof(dev->name.planes)], *rest = words, *word;
+
+	memcpy(words, dev->name.planes, sizeof(words));
+	for (uint32_t i = 0; *words && (word = strsep(&rest, ",")); i++)
+		if (i < dev->end.planes && device_is_nowhere(dev->end.addr[i]))
+			weft_dev_say("%s: plane %u: interface %s is not there, or has no address: "
+				     "it joins when it has one",
+				dev->name.name, i, word);
 }
 
 static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
@@ -89,6 +114,7 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	weft_live_end(dev->live, &dev->end);
 	dev->end.home = find_home(dev);
 	memcpy(dev->name.gid, dev->end.addr[dev->end.home], 16);
+	say_missing(dev);
 	return 0;
 }
 

@@ -190,7 +190,9 @@ static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
 		dev->proofs.tokens = PLANE_ASKS_PER_S;
 	}
 	for (uint32_t i = 0; i < proof->end.planes && i < dev->end.planes; i++) {
-		if (proof->proven >> i & 1 || !dev->proofs.tokens)
+		if (proof->proven >> i & 1 || !dev->proofs.tokens ||
+			device_is_nowhere(dev->end.addr[i]) ||
+			device_is_nowhere(proof->end.addr[i]))
 			continue;
 		dev->proofs.tokens--;
 		greet_send_by(dev, i, proof->end.addr[i], proof->number, &greet);
@@ -199,6 +201,18 @@ static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
 		now + WEFT_MIN(PLANE_ASK_NS << WEFT_MIN(proof->tries, 10u), PLANE_AGAIN_NS);
 	proof->tries++;
 	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, proof->ask_at_ns);
+}
+
+/* Planes on which one of the two has no address: nobody waits for these. */
+static uint32_t nowhere(const struct weft_dev *dev, const struct proof *proof)
+{
+	uint32_t planes = 0;
+
+	for (uint32_t i = 0; i < proof->end.planes; i++)
+		if (i >= dev->end.planes || device_is_nowhere(dev->end.addr[i]) ||
+			device_is_nowhere(proof->end.addr[i]))
+			planes |= 1u << i;
+	return planes;
 }
 
 bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *absent)
@@ -226,7 +240,8 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 	*absent = all_planes(proof) & ~proof->proven;
 	if (!proof->tries && *absent)
 		ask(dev, proof, now);
-	proof->was_used = !*absent || weft_elapsed(now, proof->since_ns) >= PLANES_NS;
+	proof->was_used = !(*absent & ~nowhere(dev, proof)) ||
+			  weft_elapsed(now, proof->since_ns) >= PLANES_NS;
 	return proof->was_used;
 }
 

@@ -43,24 +43,32 @@ static void put_guid(struct weft_dev_name *name, const char *host)
 static const char *take_planes(struct weft_dev_name *name, char *words)
 {
 	size_t at = 0;
-	uint32_t planes = 0;
+	uint32_t planes = 0, found = 0;
+	const char *missing = NULL;
 	char *rest = words, *word;
 
 	while ((word = strsep(&rest, ","))) {
 		char text[WEFT_PLANE_TEXT_BYTES];
 		uint8_t addr[16];
 
-		if (!weft_plane_address(word, addr))
+		bool is_there = weft_plane_address(word, addr);
+
+		if (!is_there && !weft_plane_may_come(word))
 			return word;
-		weft_plane_text(addr, text);
-		if (planes == WEFT_PORTS_MAX)
+		if (planes++ == WEFT_PORTS_MAX)
 			return "more than 32 planes";
-		if (!planes++)
+		/* What may come is looked for again when the device is opened, and then on. */
+		if (is_there)
+			weft_plane_text(addr, text);
+		else
+			snprintf(text, sizeof(text), "%s", word);
+		missing = is_there || missing ? missing : word;
+		if (is_there && !found++)
 			memcpy(name->gid, addr, 16);
 		at += (size_t)snprintf(name->planes + at, sizeof(name->planes) - at, "%s%s",
 			at ? "," : "", text);
 	}
-	return NULL;
+	return found ? NULL : missing;
 }
 
 static int read_line(struct weft_dev_name list[], uint32_t n, char *line, char *error, size_t bytes)

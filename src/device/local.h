@@ -15,6 +15,7 @@
 #include <weft/session.h>
 
 #include <pthread.h>
+#include <string.h>
 
 #include "link.h"
 #include "quiet.h"
@@ -341,6 +342,14 @@ void say_no_stats(const char *path, const char *why);
 
 /* ---- device.c ---- */
 
+/* Of a plane whose interface has no address yet: of no use to a peer. */
+static inline bool device_is_nowhere(const uint8_t addr[16])
+{
+	static const uint8_t nowhere[16];
+
+	return !memcmp(addr, nowhere, 16);
+}
+void device_find_planes(struct weft_dev *dev); /* takes in addresses that have come */
 /* The process ends: last ACKs.  False: a child's, or somebody is inside for good. */
 bool device_leave(struct weft_dev *dev);
 

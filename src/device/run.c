@@ -92,6 +92,7 @@ static void look_at_planes(struct weft_dev *dev)
 			(void)weft_port_mark(dev->ep, i, false, weft_pump_now(dev->pump));
 		event_put_plane(dev, up >> i & 1 ? WEFT_DEV_PLANE_UP : WEFT_DEV_PLANE_DOWN, i);
 	}
+	device_find_planes(dev);
 	if (!up != !dev->planes_up)
 		event_put_plane(dev, up ? WEFT_DEV_PORT_ACTIVE : WEFT_DEV_PORT_DOWN, 0);
 	dev->planes_up = up;

@@ -191,7 +191,7 @@ unsigned carrier_find(const uint8_t addr[16])
 	struct search search = { .addr = addr, .ifindex = find_address(addr, false) };
 	char buffer[READ_BYTES];
 
-	if (search.ifindex)
+	if (search.ifindex || plane_is_nowhere(addr))
 		return search.ifindex;
 	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
 	struct rtmsg *r;

@@ -142,6 +142,37 @@ static int read_fabric(
 	return take_rate(live, error, bytes);
 }
 
+static int read_plane(struct weft_live *live, const char *word, char *error, size_t bytes)
+{
+	uint32_t plane = live->udp.planes++;
+
+	if (weft_plane_address(word, live->udp.addr[plane]))
+		return 0;
+	if (!weft_plane_may_come(word)) {
+		snprintf(error, bytes,
+			"planes: \"%s\" is neither an address nor an interface with one", word);
+		return -1;
+	}
+	memset(live->udp.addr[plane], 0, 16);
+	snprintf(live->udp.interface[plane], sizeof(live->udp.interface[plane]), "%s", word);
+	return 0;
+}
+
+static bool has_address(const struct weft_live *live)
+{
+	uint32_t i = 0;
+
+	while (i < live->udp.planes && plane_is_nowhere(live->udp.addr[i]))
+		i++;
+	return i < live->udp.planes;
+}
+
+void live_find_planes(struct weft_live *live)
+{
+	for (uint32_t i = 0; i < live->udp.planes; i++)
+		(void)plane_find(live->udp.interface[i], live->udp.addr[i]);
+}
+
 static int read_planes(struct weft_live *live, const char *planes, char *error, size_t bytes)
 {
 	char *list = strdup(planes), *rest = list, *word;
@@ -157,13 +188,16 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 		if (live->udp.planes == WEFT_PORTS_MAX) {
 			snprintf(error, bytes, "planes: more than %u addresses", WEFT_PORTS_MAX);
 			rc = -1;
-		} else if (!weft_plane_address(word, live->udp.addr[live->udp.planes])) {
-			snprintf(error, bytes,
-				"planes: \"%s\" is neither an address nor an interface with one",
-				word);
-			rc = -1;
+		} else {
+			rc = read_plane(live, word, error, bytes);
 		}
-		live->udp.planes++;
+	}
+	if (!rc && !has_address(live)) {
+		snprintf(error, bytes,
+			"planes: \"%s\" is neither an address nor an interface with one",
+			live->udp.interface[0]);
+		errno = EADDRNOTAVAIL;
+		rc = -1;
 	}
 	free(list);
 	snprintf(live->host_name, sizeof(live->host_name), "plain");

@@ -51,6 +51,9 @@ struct weft_live {
 	struct live_peer peers[LIVE_PEERS_MAX];
 };
 
+/* Interfaces that had no address may have one by now. */
+void live_find_planes(struct weft_live *live);
+
 /* By config and environment.  NULL: error lists the names. */
 const struct live_port_kind *live_port_find(
 	const struct weft_live_config *config, char *error, size_t error_bytes);

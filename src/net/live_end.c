@@ -59,8 +59,9 @@ void weft_live_qp_defaults(
 	attr->retry_count = live->retry_count;
 }
 
-void weft_live_end(const struct weft_live *live, struct weft_live_end *end)
+void weft_live_end(struct weft_live *live, struct weft_live_end *end)
 {
+	live_find_planes(live);
 	*end = (struct weft_live_end){
 		.format = live->udp.format,
 		.planes = live->udp.planes,

@@ -98,6 +98,7 @@ static int open_eth(
 		.sndbuf_bytes = live->udp.sndbuf_bytes };
 
 	memcpy(config.addr, live->udp.addr, sizeof(config.addr));
+	memcpy(config.interface, live->udp.interface, sizeof(config.interface));
 	for (uint32_t i = 0; live->topo && i < config.planes; i++)
 		weft_topo_host_usid(live->topo, live->host, i, config.usid[i]);
 	if (open(&live->port, &config, error, error_bytes))

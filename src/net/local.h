@@ -43,6 +43,12 @@ socklen_t inet_name(
 /* A name that a socket of either kind has told. */
 void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out);
 
+/* ---- planes.c ---- */
+
+bool plane_is_nowhere(const uint8_t addr[16]); /* of an interface that has no address yet */
+/* True once it has one: then it is in addr. */
+bool plane_find(const char *interface, uint8_t addr[16]);
+
 /* ---- crc.c: a weft_crc32_fn ---- */
 
 uint32_t net_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);

@@ -2,12 +2,14 @@
 /*
  * planes - own addresses, one per plane, as people name them: by address, or by the interface that
  * has it.  Of an interface its global IPv6 address is taken, else its IPv4 address: link-local ones
- * need a scope that no peer could name.
+ * need a scope that no peer could name.  One that has none yet, or is not there, is a plane that is
+ * missing, as one whose address is: its address is :: until it is found.
  */
 #include "local.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <string.h>
 
 static void map_ipv4(const struct in_addr *from, uint8_t addr[16])
@@ -53,6 +55,25 @@ bool weft_plane_address(const char *word, uint8_t addr[16])
 		return true;
 	}
 	return inet_pton(AF_INET6, word, addr) == 1 || of_interface(word, addr);
+}
+
+/* Not what was to be an address: 10.0.0.300. */
+bool weft_plane_may_come(const char *word)
+{
+	size_t bytes = strlen(word);
+
+	return bytes && bytes < IF_NAMESIZE && !strpbrk(word, ":/ \t") &&
+	       word[strspn(word, "0123456789.")];
+}
+
+bool plane_is_nowhere(const uint8_t addr[16])
+{
+	return IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)addr);
+}
+
+bool plane_find(const char *interface, uint8_t addr[16])
+{
+	return plane_is_nowhere(addr) && *interface && of_interface(interface, addr);
 }
 
 void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES])

@@ -103,6 +103,7 @@ static int start_qps(struct weft_live *live, struct weft_session *session, const
 static void make_offer(struct weft_live *live, const struct weft_session *session, json_t *app,
 	struct offer *offer)
 {
+	live_find_planes(live);
 	*offer = (struct offer){
 		.app = app,
 		.format = live->udp.format,

@@ -53,4 +53,9 @@ all() { # all WHAT PLANES PEERS
 nsenter -t $other -n ip link set b0 down
 all "a dead plane" 10.9.0.1,10.9.1.1 10.9.0.2,10.9.1.2
 all "a missing plane" 10.7.0.1,10.9.1.1 10.7.0.2,10.9.1.2
+all "an interface that is not there" a7,a1 b7,b1
+grep -q '^weft: mrc0: plane 0: interface a7 is not there' "$dir/client" || {
+	echo "nothing is said of a7: $(cat "$dir/client")"
+	faults=1
+}
 exit $faults

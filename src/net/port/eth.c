@@ -94,6 +94,12 @@ static bool is_there(const struct eth *eth, uint32_t plane, char *error, size_t 
 	char addr[WEFT_PLANE_TEXT_BYTES], name[IF_NAMESIZE];
 
 	weft_plane_text(eth->config.addr[plane], addr);
+	if (plane_is_nowhere(eth->config.addr[plane])) {
+		snprintf(error, error_bytes,
+			"plane %u, interface %s: it is not there, or has no address of IPv6", plane,
+			eth->config.interface[plane]);
+		return false;
+	}
 	if (!eth->ifindex[plane] || !if_indextoname(eth->ifindex[plane], name)) {
 		snprintf(error, error_bytes,
 			"plane %u, address %s: no interface of this host has it", plane, addr);
@@ -141,6 +147,18 @@ static void close_lane(struct eth *eth, uint32_t plane)
 	eth->lanes->close(eth, plane);
 }
 
+/* That it has an address by now; one of IPv4 is as good as none. */
+static void find_plane(struct eth *eth, uint32_t plane)
+{
+	uint8_t *addr = eth->config.addr[plane];
+
+	if (!plane_find(eth->config.interface[plane], addr))
+		return;
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr))
+		memset(addr, 0, 16);
+	raw_move(eth->raw, plane, addr);
+}
+
 /* Looks where the planes are by now. */
 static void look(struct eth *eth)
 {
@@ -149,6 +167,7 @@ static void look(struct eth *eth)
 	for (uint32_t i = 0; i < eth->port.planes; i++) {
 		unsigned before = eth->ifindex[i];
 
+		find_plane(eth, i);
 		eth->ifindex[i] = carrier_find(eth->config.addr[i]);
 		carrier_follow(eth->carrier, i, eth->ifindex[i]);
 		bool there = is_there(eth, i, why, sizeof(why));

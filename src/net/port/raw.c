@@ -67,6 +67,11 @@ void raw_close(struct raw *raw)
 	free(raw);
 }
 
+void raw_move(struct raw *raw, uint32_t plane, const uint8_t addr[16])
+{
+	memcpy(raw->config.addr[plane], addr, 16);
+}
+
 void raw_name(struct raw *raw, uint16_t udp_port)
 {
 	raw->config.udp_port = raw->config.src_port = udp_port;

@@ -34,6 +34,8 @@ struct raw_config {
 struct raw;
 struct raw *raw_open(const struct raw_config *config); /* NULL: no memory */
 void raw_close(struct raw *raw);                       /* NULL is fine */
+/* Its own address on a plane, which it did not have when it was opened. */
+void raw_move(struct raw *raw, uint32_t plane, const uint8_t addr[16]);
 /* For ports that are told their number late: where we receive and, with USID, who we are. */
 void raw_name(struct raw *raw, uint16_t udp_port);
 int raw_peer_add(struct raw *raw, uint32_t peer, const struct weft_udp_peer *attr);

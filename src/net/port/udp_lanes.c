@@ -110,6 +110,11 @@ static int open_lane(struct udp *udp, struct udp_lane *lane, uint16_t number)
 
 	lane->fd = udp_socket(udp);
 	lane->src_port = number;
+	if (plane_is_nowhere(c->addr[lane->plane])) {
+		close_lane(lane);
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
 	if (lane->fd < 0 || udp_bind(udp, lane->fd, c->addr[lane->plane], &lane->src_port) ||
 		(!udp->is_v4 && udp_set(lane->fd, IPPROTO_IPV6, IPV6_TCLASS, tclass)) ||
 		udp_set(lane->fd, IPPROTO_IP, IP_TOS, tclass) ||
@@ -201,7 +206,9 @@ static bool open_plane(struct udp *udp, uint32_t plane)
 void udp_lanes_look(struct udp *udp)
 {
 	for (uint32_t plane = 0; plane < udp->port.planes; plane++) {
-		const uint8_t *addr = udp->config.addr[plane];
+		uint8_t *addr = udp->config.addr[plane];
+
+		(void)plane_find(udp->config.interface[plane], addr);
 		unsigned by = carrier_shares_net(addr);
 
 		udp->ifindex[plane] = carrier_find(addr);
@@ -228,6 +235,11 @@ static int complain(struct udp *udp, uint32_t plane, const char *what, char *err
 	const uint8_t *addr = udp->config.addr[plane];
 	unsigned ifindex = carrier_find(addr);
 
+	if (plane_is_nowhere(addr)) {
+		snprintf(error, bytes, "plane %u, interface %s: it is not there, or has no address",
+			plane, udp->config.interface[plane]);
+		return -1;
+	}
 	inet_ntop(AF_INET6, addr, text, sizeof(text));
 	if (ifindex)
 		(void)if_indextoname(ifindex, interface);

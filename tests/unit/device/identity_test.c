@@ -447,14 +447,15 @@ TEST(identity_is__knows_a_host_by_any_plane_that_it_has_proven)
 }
 
 /* The plane that is named first is not there: the device is known by another one. */
-TEST(weft_dev_open__is_known_by_a_plane_that_is_there)
+static void check_home(const char *planes)
 {
-	struct weft_dev_name name = { .name = "test0", .planes = "10.66.9.1,127.0.0.1" };
+	struct weft_dev_name name = { .name = "test0" };
 	struct side *s[2];
 	uint8_t gid[16], home[16];
 	char error[256] = "";
 
 	netns_enter();
+	snprintf(name.planes, sizeof(name.planes), "%s", planes);
 	REQUIRE(weft_plane_address("127.0.0.1", home));
 	for (unsigned i = 0; i < 2; i++) {
 		struct weft_dev *dev = NULL;
@@ -481,4 +482,41 @@ TEST(weft_dev_open__is_known_by_a_plane_that_is_there)
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	side_close(s[0]);
 	side_close(s[1]);
+}
+
+TEST(weft_dev_open__is_known_by_a_plane_that_is_there)
+{
+	check_home("10.66.9.1,127.0.0.1");
+	check_home("nosuchif0,127.0.0.1,nosuchif1");
+}
+
+/* Who meets it from then on is told of the plane. */
+TEST(device_find_planes__takes_an_interface_when_it_has_an_address)
+{
+	static const uint8_t later[16] = { [10] = 0xff, 0xff, 10, 66, 0, 1 };
+	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+	struct weft_dev_name name = { .name = "test0", .planes = "127.0.0.1,u7" };
+	struct weft_dev *dev = NULL;
+	char error[256] = "";
+
+	netns_enter();
+	shell("ip link set lo up");
+	if (weft_dev_open(&dev, &name, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(dev);
+	CHECK_EQ(dev->planes_up, 1);
+	CHECK(device_is_nowhere(dev->end.addr[1]));
+	if (!shell("ip link add u7 type veth peer name x7"))
+		SKIP("no veth here");
+	shell("ip link set u7 up; ip link set x7 up; ip addr add 10.66.0.1/24 dev u7");
+	weft_lock_take(&dev->lock);
+	while (dev->planes_up != 3 && weft_clock_now(NULL) < limit_ns) {
+		(void)run_once(dev);
+		weft_clock_sleep(1000000);
+	}
+	CHECK_EQ(dev->planes_up, 3);
+	CHECK_MEM(dev->end.addr[1], later, 16);
+	weft_lock_give(&dev->lock);
+	CHECK_EQ(weft_dev_close(dev), 0);
+	shell("ip link del u7");
 }

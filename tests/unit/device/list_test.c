@@ -66,8 +66,10 @@ TEST(weft_dev_list__says_which_line_is_wrong)
 	CHECK(strstr(error, ":2: name: \"a\""));
 	CHECK_EQ(list_config("a\n"), -1);
 	CHECK(strstr(error, ":1: \"a\""));
-	CHECK_EQ(list_config("a 10.0.0.1,nosuchif0\n"), -1);
-	CHECK(strstr(error, "\"nosuchif0\""));
+	CHECK_EQ(list_config("a 10.0.0.1,10.0.0.300\n"), -1);
+	CHECK(strstr(error, "\"10.0.0.300\""));
+	CHECK_EQ(list_config("a nosuchif1,nosuchif0\n"), -1);
+	CHECK(strstr(error, "\"nosuchif1\""));
 	setenv("WEFT_CONFIG", "/nonexistent/weft", 1);
 	CHECK_EQ(weft_dev_list(list, error, sizeof(error)), -1);
 	CHECK(strstr(error, "/nonexistent/weft"));
@@ -132,4 +134,14 @@ TEST(weft_dev_list__believes_a_lab_s_host_name_rather_than_a_launcher_s_environm
 	}
 	forget();
 	unlink(path);
+}
+
+TEST(weft_dev_list__does_without_an_interface_that_may_come)
+{
+	uint8_t gid[16];
+
+	REQUIRE(weft_plane_address("10.0.0.1", gid));
+	CHECK_EQ(list_config("a nosuchif0,10.0.0.1,nosuchif1\n"), 1);
+	CHECK_STR(list[0].planes, "nosuchif0,10.0.0.1,nosuchif1");
+	CHECK_MEM(list[0].gid, gid, 16);
 }

@@ -147,6 +147,43 @@ TEST(weft_live_open__fits_packets_to_the_links)
 	shell("ip link del u0");
 }
 
+/* A plane named by an interface that is made later, and gets its address later still. */
+TEST(weft_live_open__takes_an_interface_when_it_has_an_address)
+{
+	static const uint8_t later[16] = { [10] = 0xff, 0xff, 10, 66, 0, 1 }, nowhere[16];
+	uint64_t limit_ns = weft_clock_now(NULL) + UINT64_C(10000000000);
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+	struct weft_live_end end;
+
+	netns_enter();
+	shell("ip link set lo up");
+	weft_live_defaults(&config);
+	config.planes = "u7,127.0.0.1";
+	if (weft_live_open(&live, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
+	REQUIRE(live);
+	struct weft_port *port = weft_live_port(live);
+
+	weft_live_end(live, &end);
+	CHECK_EQ(weft_live_engine(live)->ports, 2);
+	CHECK_EQ(port->ops->carrier(port), 2);
+	CHECK_MEM(end.addr[0], nowhere, 16);
+	if (!shell("ip link add u7 type veth peer name x7"))
+		SKIP("no veth here");
+	shell("ip link set u7 up; ip link set x7 up; ip addr add 10.66.0.1/24 dev u7");
+	while (port->ops->carrier(port) != 3 && weft_clock_now(NULL) < limit_ns)
+		port->ops->wait(port, 10000000);
+	CHECK_EQ(port->ops->carrier(port), 3);
+	weft_live_end(live, &end);
+	CHECK_MEM(end.addr[0], later, 16);
+	weft_live_close(live);
+	shell("ip link del u7");
+	config.planes = "u7,u8";
+	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+	CHECK(strstr(error, "\"u7\"") != NULL);
+}
+
 TEST(weft_live_open__takes_everything_from_the_fabric_file)
 {
 	struct weft_live_config config;

@@ -30,3 +30,18 @@ TEST(weft_plane_address__takes_addresses_and_interfaces)
 
 	CHECK(!strcmp(lo, "::1") || !strcmp(lo, "127.0.0.1"));
 }
+
+TEST(weft_plane_may_come__tells_names_from_addresses_gone_wrong)
+{
+	static const struct {
+		const char *word;
+		bool may;
+	} rows[] = { { "eth1", true }, { "nosuchif0", true }, { "10g.5", true }, { "", false },
+		{ "10.0.0.300", false }, { "10", false }, { "fd00::zz", false },
+		{ "eth0:1", false }, { "eth 1", false }, { "a/b", false },
+		{ "fifteenletters1", true }, { "sixteenletters01", false } };
+
+	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
+		if (weft_plane_may_come(rows[i].word) != rows[i].may)
+			CHECK_FAIL("\"%s\"", rows[i].word);
+}
