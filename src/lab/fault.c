@@ -156,14 +156,8 @@ bool fault_check(struct world *world, const struct weft_lab_fault *fault)
 		world->switches != WEFT_LAB_SWITCHES_SOFT)
 		return world_fail(world, "%s: the switches of this lab cannot; soft ones can",
 			kinds[fault->kind].name);
-	if (fault->kind == WEFT_LAB_BLACKHOLE &&
-		(!fault->way || fault->way > 3 ||
-			((fault->way & WEFT_LAB_UP) &&
-				weft_topo_link(world->topo, fault->where).node[0] <
-					weft_topo_shape(world->topo)->hosts)))
-		return world_fail(world,
-			"blackhole: the way up from a host has no switch that could drop: "
-			"--way down, or loss of 100 percent");
+	if (fault->kind == WEFT_LAB_BLACKHOLE && (!fault->way || fault->way > 3))
+		return world_fail(world, "blackhole: wants a way");
 	if (fault->kind == WEFT_LAB_REBOOT && !fault->for_ns)
 		return world_fail(world, "reboot: wants a time after which it is back");
 	return true;
@@ -208,7 +202,11 @@ static void want_link(struct world *world, const struct weft_lab_fault *fault)
 		lower->down = true;
 		break;
 	case WEFT_LAB_BLACKHOLE:
-		lower->hole |= (fault->way & WEFT_LAB_UP) != 0;
+		/* Before the way up from a host is no switch that could: the next one does. */
+		if (fault->way & WEFT_LAB_UP && l.node[0] < weft_topo_shape(world->topo)->hosts)
+			upper->loss_ppm = 1000000;
+		else if (fault->way & WEFT_LAB_UP)
+			lower->hole = true;
 		upper->hole |= (fault->way & WEFT_LAB_DOWN) != 0;
 		break;
 	case WEFT_LAB_SLOW:

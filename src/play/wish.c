@@ -21,15 +21,7 @@ static const char *const places[AT_COUNT] = { "no such link in this fabric",
 	"no such link of a host in this fabric", "no such host in this fabric",
 	"no such switch in this fabric", "no such plane in this fabric" };
 
-enum {
-	NEEDS_TO = 1,
-	NEEDS_PERCENT = 2,
-	HAS_WAY = 4,
-	IS_FLAP = 8,
-	WHOLE_NODE = 16,
-	NEEDS_FOR = 32,
-	IS_HOLE = 64
-};
+enum { NEEDS_TO = 1, NEEDS_PERCENT = 2, HAS_WAY = 4, IS_FLAP = 8, WHOLE_NODE = 16, NEEDS_FOR = 32 };
 
 static const struct wish_kind {
 	const char *word;
@@ -43,7 +35,7 @@ static const struct wish_kind {
 	{ "loss", AT_LINK, WEFT_SIM_LINK_LOSS, WEFT_SIM_LINK_LOSS, NEEDS_PERCENT | HAS_WAY },
 	{ "corrupt", AT_LINK, WEFT_SIM_LINK_CORRUPT, WEFT_SIM_LINK_CORRUPT,
 		NEEDS_PERCENT | HAS_WAY },
-	{ "blackhole", AT_LINK, WEFT_SIM_LINK_LOSS, WEFT_SIM_LINK_LOSS, HAS_WAY | IS_HOLE },
+	{ "blackhole", AT_LINK, WEFT_SIM_LINK_LOSS, WEFT_SIM_LINK_LOSS, HAS_WAY },
 	{ "flap", AT_LINK, WEFT_SIM_LINK_DOWN, WEFT_SIM_LINK_UP, IS_FLAP },
 	{ "freeze", AT_SWITCH, WEFT_SIM_NODE_FREEZE, WEFT_SIM_NODE_THAW, 0 },
 	{ "reboot", AT_SWITCH, WEFT_SIM_NODE_DOWN, WEFT_SIM_NODE_UP, NEEDS_FOR },
@@ -217,17 +209,6 @@ static uint32_t count_places(const struct weft_topo *topo, const struct wish *fa
 	return n;
 }
 
-/* The simulator could lose it on the cable, but then one file would mean two things. */
-static bool is_hole_in_a_host(const struct weft_topo *topo, const struct wish *fault)
-{
-	const struct weft_topo_shape *s = weft_topo_shape(topo);
-	uint32_t way = fault->way ? fault->way : WEFT_WAY_UNSAID;
-
-	/* The hosts' links come first. */
-	return fault->kind->flags & IS_HOLE && way & WEFT_WAY_UP &&
-	       place_next(topo, fault, 0) < s->hosts * s->planes;
-}
-
 const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 {
 	unsigned flags = fault->kind->flags;
@@ -250,9 +231,6 @@ const char *wish_check(const struct weft_topo *topo, const struct wish *fault)
 		return "\"percent\" belongs to loss and corrupt, and only there";
 	if (fault->way && !(flags & HAS_WAY))
 		return "\"way\" belongs to loss, corrupt and blackhole, and only there";
-	if (is_hole_in_a_host(topo, fault))
-		return "blackhole: the way up from a host has no switch that could drop: way down, "
-		       "or loss of 100 percent";
 	if (flags & IS_FLAP ? !fault->up_ps || !fault->down_ps : fault->up_ps || fault->down_ps)
 		return "\"up\" and \"down\" belong to flap, and only there";
 	if (flags & NEEDS_FOR && !fault->for_ps)
