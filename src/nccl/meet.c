@@ -93,7 +93,9 @@ static socklen_t own_address(const struct nic *nic, union address *a)
 		a->v4.sin_family = AF_INET;
 		return sizeof(a->v4);
 	}
-	if (IN6_IS_ADDR_V4MAPPED((struct in6_addr *)(void *)gid)) {
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+
+	if (!memcmp(gid, mapped, sizeof(mapped))) {
 		a->v4.sin_family = AF_INET;
 		memcpy(&a->v4.sin_addr, gid + 12, 4);
 		return sizeof(a->v4);

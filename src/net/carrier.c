@@ -133,7 +133,7 @@ static bool ask(struct carrier *carrier)
 /* Among the interfaces that are loopback ones, or among the others. */
 static unsigned find_address(const uint8_t addr[16], bool is_loopback)
 {
-	bool is_v4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr);
+	bool is_v4 = inet_is_mapped(addr);
 	struct ifaddrs *list;
 	unsigned ifindex = 0;
 

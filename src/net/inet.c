@@ -52,7 +52,7 @@ socklen_t inet_name(
 			memcpy(&v6->sin6_addr, addr, 16);
 		return sizeof(*v6);
 	}
-	if (addr && !IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr))
+	if (addr && !inet_is_mapped(addr))
 		return 0;
 	v4->sin_family = AF_INET;
 	v4->sin_port = htons(number);

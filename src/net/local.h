@@ -7,6 +7,7 @@
 #include <weft/session.h>
 
 #include <netinet/in.h>
+#include <string.h>
 
 /* ---- port/loop_wire.c: struct -> bytes -> struct, compared ---- */
 
@@ -36,6 +37,14 @@ uint64_t loop_heap_next(const struct loop_heap *heap); /* WEFT_NEVER: empty */
 void loop_heap_close(struct loop_heap *heap);
 
 /* ---- inet.c ---- */
+
+/* ::ffff:0:0/96, by bytes: an address may lie anywhere. */
+static inline bool inet_is_mapped(const uint8_t addr[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
+
+	return !memcmp(addr, prefix, sizeof(prefix));
+}
 
 /* The name to bind, connect or send to; 0: this kind of socket has none for that address. */
 socklen_t inet_name(

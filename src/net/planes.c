@@ -68,7 +68,9 @@ bool weft_plane_may_come(const char *word)
 
 bool plane_is_nowhere(const uint8_t addr[16])
 {
-	return IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)addr);
+	static const uint8_t none[16];
+
+	return !memcmp(addr, none, sizeof(none));
 }
 
 bool plane_find(const char *interface, uint8_t addr[16])

@@ -43,7 +43,7 @@ static const char *refuse(const struct weft_eth_config *c)
 	if (c->kind != WEFT_ENCAP_USID && c->kind != WEFT_ENCAP_SRV6 && c->kind != WEFT_ENCAP_STEV)
 		return "kind must be usid, srv6 or stev";
 	for (uint32_t i = 0; i < c->planes; i++)
-		if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)c->addr[i]))
+		if (inet_is_mapped(c->addr[i]))
 			return "addresses must be IPv6";
 	return NULL;
 }
@@ -154,7 +154,7 @@ static void find_plane(struct eth *eth, uint32_t plane)
 
 	if (!plane_find(eth->config.interface[plane], addr))
 		return;
-	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)addr))
+	if (inet_is_mapped(addr))
 		memset(addr, 0, 16);
 	raw_move(eth->raw, plane, addr);
 }
