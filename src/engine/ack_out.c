@@ -118,22 +118,14 @@ void ack_out_on_data(struct weft_qp *qp, const struct weft_pkt *pkt, bool fresh,
  * more: what it takes to be under way fills its window (measured: 250 us, until the timeout, after
  * a plane of four had fallen silent with our SACKs on it).  So it is told of as much of its window
  * as MORE_SACKS hold beyond the first, and of other parts when it probes again.
- *
- * That is five packets for one, and goes to the peer though somebody else may have asked in his
- * name.  The peer asks no sooner than he may have an answer: what comes quicker gets one SACK.
  */
 void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now)
 {
 	bool again = qp->rx_msn && qp->rx_msn_told == qp->rx_msn; /* all has been told */
 	int32_t span = qp->rx_ooo ? weft_psn_diff(qp->rx_max, qp->rx_cack) : 0;
 	int32_t sacks = 1 + WEFT_MIN(WEFT_MAX(span - 1, 0) / 64, MORE_SACKS);
-	bool is_early = qp->told_ns && now - qp->told_ns < qp->ep->config.base_rtt_ns / 4;
 
 	qp->ep->count.rx_probe++;
-	if (is_early)
-		sacks = 1;
-	else
-		qp->told_ns = now;
 	for (int32_t i = 0; i < sacks; i++) {
 		struct answer *answer = answer_add(qp->ep);
 
@@ -144,8 +136,7 @@ void ack_out_on_probe(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 		answer->more = i;
 		answer->is_probe = !i;
 		answer->probe_id = i ? 0 : pkt->probe.probe_id;
-		if (!is_early) /* say it again: the ACK may be what was lost */
-			qp->rx_msn_told = qp->rx_msn - 1;
+		qp->rx_msn_told = qp->rx_msn - 1; /* say it again: the ACK may be what was lost */
 	}
 }
 

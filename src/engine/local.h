@@ -181,7 +181,6 @@ struct weft_qp {
 	uint64_t probe_sent_ns;
 	uint64_t give_up_ns; /* see weft_qp_attr */
 	uint64_t hold_ns;    /* no retransmission before: after a recoverable NACK */
-	uint64_t told_ns;    /* the last probe that was answered by all that we can say */
 	uint16_t probe_id;
 	uint8_t timeout_exp, timeout_exp_max, linear_count, retry_count;
 	uint8_t timeouts;       /* in a row, without progress */
