@@ -26,6 +26,7 @@
  *          traffic is untouched.
  * Errors   0, or a positive errno value, with nothing changed.  EBUSY: something still uses it.
  */
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,6 +75,12 @@ void weft_dev_say(const char *format, ...) __attribute__((format(printf, 1, 2)))
  * this host's devices; EADDRNOTAVAIL: no plane of it is there (so far).  error: one line. */
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
+/* Whether the next try may not meet what weft_dev_open() told. */
+static inline bool weft_dev_may_pass(int error)
+{
+	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
+	       error == EADDRNOTAVAIL;
+}
 /* What is still open on it is dead then, and can only be closed.  Waits up to ~0.2 s for last
  * ACKs. */
 int weft_dev_close(struct weft_dev *dev);

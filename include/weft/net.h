@@ -46,6 +46,11 @@ uint64_t weft_random(void); /* that nobody guesses; also where getrandom() is re
 
 /* ---- inet: sockets for IPv6, and for IPv4 as ::ffff:a.b.c.d ---- */
 
+/* By bytes, because an address may lie anywhere: ::ffff:0:0/96; ::, that of an interface which has
+ * none yet. */
+bool weft_inet_is_mapped(const uint8_t addr[16]);
+bool weft_inet_is_none(const uint8_t addr[16]);
+
 /*
  * One socket for both where the kernel has IPv6; where it has none (ipv6.disable=1, a seccomp
  * filter) one for IPv4 alone, which speaks of addresses in the same form.

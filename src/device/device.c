@@ -68,11 +68,9 @@ static void close_fds(struct weft_dev *dev)
  * that is there. */
 static uint32_t find_home(struct weft_dev *dev)
 {
-	uint32_t up = dev->port->ops->carrier(dev->port);
+	uint32_t up = dev->port->ops->carrier(dev->port), first = 0;
 
-	uint32_t first = 0;
-
-	while (first + 1 < dev->end.planes && device_is_nowhere(dev->end.addr[first]))
+	while (first + 1 < dev->end.planes && weft_inet_is_none(dev->end.addr[first]))
 		first++;
 	return weft_live_topo(dev->live) || !up ? first : weft_ctz64(up);
 }
@@ -92,7 +90,7 @@ static void say_missing(const struct weft_dev *dev)
 
 	memcpy(words, dev->name.planes, sizeof(words));
 	for (uint32_t i = 0; *words && (word = strsep(&rest, ",")); i++)
-		if (i < dev->end.planes && device_is_nowhere(dev->end.addr[i]))
+		if (i < dev->end.planes && weft_inet_is_none(dev->end.addr[i]))
 			weft_dev_say("%s: plane %u: interface %s is not there, or has no address: "
 				     "it joins when it has one",
 				dev->name.name, i, word);
@@ -118,13 +116,6 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	return 0;
 }
 
-/* Of weft_live_open(): what the next try may not meet. */
-static bool is_passing(int error)
-{
-	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
-	       error == EADDRNOTAVAIL;
-}
-
 static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 {
 	dev->mrs = calloc(KEYS, sizeof(*dev->mrs));
@@ -135,7 +126,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 		return ENOMEM;
 	}
 	if (open_live(dev, error, error_bytes))
-		return is_passing(errno) ? errno : ENODEV;
+		return weft_dev_may_pass(errno) ? errno : ENODEV;
 	if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);

@@ -87,7 +87,7 @@ static uint32_t proven_plane(const struct weft_dev *dev, const struct proof *pro
 
 	if (!planes)
 		return dev->end.home;
-	for (turn %= (uint32_t)__builtin_popcountll(planes); turn; turn--)
+	for (turn %= weft_popcount64(planes); turn; turn--)
 		planes &= planes - 1;
 	return weft_ctz64(planes);
 }

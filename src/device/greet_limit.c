@@ -66,11 +66,9 @@ static struct greet_source *find(
 /* The network from which addresses may be had for nothing; false: there is none. */
 static bool net_of(const struct weft_dev *dev, const uint8_t addr[16], uint8_t net[16])
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
 	memset(net, 0, 16);
 	memcpy(net, addr, NET_BYTES);
-	return !weft_live_topo(dev->live) && memcmp(addr, mapped, sizeof(mapped)) != 0;
+	return !weft_live_topo(dev->live) && !weft_inet_is_mapped(addr);
 }
 
 bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now)

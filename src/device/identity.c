@@ -191,8 +191,8 @@ static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
 	}
 	for (uint32_t i = 0; i < proof->end.planes && i < dev->end.planes; i++) {
 		if (proof->proven >> i & 1 || !dev->proofs.tokens ||
-			device_is_nowhere(dev->end.addr[i]) ||
-			device_is_nowhere(proof->end.addr[i]))
+			weft_inet_is_none(dev->end.addr[i]) ||
+			weft_inet_is_none(proof->end.addr[i]))
 			continue;
 		dev->proofs.tokens--;
 		greet_send_by(dev, i, proof->end.addr[i], proof->number, &greet);
@@ -209,8 +209,8 @@ static uint32_t nowhere(const struct weft_dev *dev, const struct proof *proof)
 	uint32_t planes = 0;
 
 	for (uint32_t i = 0; i < proof->end.planes; i++)
-		if (i >= dev->end.planes || device_is_nowhere(dev->end.addr[i]) ||
-			device_is_nowhere(proof->end.addr[i]))
+		if (i >= dev->end.planes || weft_inet_is_none(dev->end.addr[i]) ||
+			weft_inet_is_none(proof->end.addr[i]))
 			planes |= 1u << i;
 	return planes;
 }

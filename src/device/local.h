@@ -180,6 +180,7 @@ struct weft_dev {
 	struct proofs proofs;
 	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
 	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
+	char unfit[256]; /* why a peer could not be talked to, as last said */
 	struct weft_dev_qp *qps[QP_SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
 	uint32_t planes_up, planes_shut; /* bit masks, as last told; by weft_dev_plane_admin() */
@@ -335,20 +336,13 @@ static inline bool device_is_dead(const struct weft_dev *dev)
 /* ---- say.c: why it did not work ---- */
 
 void say_lost(const struct weft_dev_qp *qp); /* its peer has been silent for too long */
-/* The two devices cannot talk, and why; once per reason. */
-void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why);
+/* The two devices cannot talk, and why; once per reason.  With the lock. */
+void say_unfit(struct weft_dev *dev, const struct weft_live_end *peer, const char *why);
 void say_too_long(uint64_t bytes); /* a message */
 void say_no_stats(const char *path, const char *why);
 
 /* ---- device.c ---- */
 
-/* Of a plane whose interface has no address yet: of no use to a peer. */
-static inline bool device_is_nowhere(const uint8_t addr[16])
-{
-	static const uint8_t nowhere[16];
-
-	return !memcmp(addr, nowhere, 16);
-}
 void device_find_planes(struct weft_dev *dev); /* takes in addresses that have come */
 /* The process ends: last ACKs.  False: a child's, or somebody is inside for good. */
 bool device_leave(struct weft_dev *dev);

@@ -80,15 +80,14 @@ void say_lost(const struct weft_dev_qp *qp)
 		has_file || !qp->dev->planes_up ? "" : ", or that plane is dead there", last);
 }
 
-void say_unfit(const struct weft_dev *dev, const struct weft_live_end *peer, const char *why)
+void say_unfit(struct weft_dev *dev, const struct weft_live_end *peer, const char *why)
 {
-	static char last[256]; /* under the lock of a device: of several, both may say it */
 	static uint32_t told;
 	char at[WEFT_PLANE_TEXT_BYTES];
 
-	if (!strcmp(last, why) || !is_new(&told, LOST_MAX))
+	if (!strcmp(dev->unfit, why) || !is_new(&told, LOST_MAX))
 		return;
-	(void)snprintf(last, sizeof(last), "%s", why);
+	(void)snprintf(dev->unfit, sizeof(dev->unfit), "%s", why);
 	weft_plane_text(peer->addr[peer->home], at);
 	weft_dev_say("%s: no connection to %s: %s", dev->name.name, at, why);
 }

@@ -192,7 +192,7 @@ static int ask(struct weft_lab *lab, const struct lab_request *request, struct l
 	ssize_t n = send(lab->fd, request, sizeof(*request), MSG_NOSIGNAL);
 
 	/* A keeper that has refused and hung up: its reason lies ready to be read. */
-	if (n == (ssize_t)sizeof(*request) || errno == EPIPE) {
+	if (n == (ssize_t)sizeof(*request) || (n < 0 && errno == EPIPE)) {
 		do
 			n = recvmsg(lab->fd, &message, MSG_CMSG_CLOEXEC);
 		while (n < 0 && errno == EINTR);

@@ -93,9 +93,7 @@ static socklen_t own_address(const struct nic *nic, union address *a)
 		a->v4.sin_family = AF_INET;
 		return sizeof(a->v4);
 	}
-	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-
-	if (!memcmp(gid, mapped, sizeof(mapped))) {
+	if (weft_inet_is_mapped(gid)) {
 		a->v4.sin_family = AF_INET;
 		memcpy(&a->v4.sin_addr, gid + 12, 4);
 		return sizeof(a->v4);

@@ -32,11 +32,13 @@
 #define READ_BYTES 16384u
 #define QUESTION_BYTES 128u
 #define ASK_TRIES 10
+#define LOOK_NS UINT64_C(1000000000) /* between tries to open planes that are not there */
 
 struct carrier {
 	struct mnl_socket *listener;
 	uint32_t planes, up;
 	bool has_moved;
+	uint64_t look_at_ns;
 	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
 	uint32_t mtu[WEFT_PORTS_MAX];     /* as last told; 0: not yet */
 	char buffer[READ_BYTES];
@@ -133,7 +135,7 @@ static bool ask(struct carrier *carrier)
 /* Among the interfaces that are loopback ones, or among the others. */
 static unsigned find_address(const uint8_t addr[16], bool is_loopback)
 {
-	bool is_v4 = inet_is_mapped(addr);
+	bool is_v4 = weft_inet_is_mapped(addr);
 	struct ifaddrs *list;
 	unsigned ifindex = 0;
 
@@ -191,7 +193,7 @@ unsigned carrier_find(const uint8_t addr[16])
 	struct search search = { .addr = addr, .ifindex = find_address(addr, false) };
 	char buffer[READ_BYTES];
 
-	if (search.ifindex || plane_is_nowhere(addr))
+	if (search.ifindex || weft_inet_is_none(addr))
 		return search.ifindex;
 	struct nlmsghdr *message = mnl_nlmsg_put_header(buffer);
 	struct rtmsg *r;
@@ -314,12 +316,15 @@ uint32_t carrier_read(struct carrier *carrier)
 	}
 }
 
-bool carrier_has_moved(struct carrier *carrier)
+bool carrier_is_due(struct carrier *carrier, bool is_whole)
 {
-	bool has = carrier->has_moved;
+	uint64_t now = is_whole ? 0 : weft_clock_now(NULL);
 
+	if (!carrier->has_moved && now <= carrier->look_at_ns)
+		return false;
 	carrier->has_moved = false;
-	return has;
+	carrier->look_at_ns = now + LOOK_NS;
+	return true;
 }
 
 void carrier_follow(struct carrier *carrier, uint32_t plane, unsigned ifindex)

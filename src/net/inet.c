@@ -30,6 +30,20 @@ int weft_inet_socket(int type)
 	return fd;
 }
 
+bool weft_inet_is_mapped(const uint8_t addr[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
+
+	return !memcmp(addr, prefix, sizeof(prefix));
+}
+
+bool weft_inet_is_none(const uint8_t addr[16])
+{
+	static const uint8_t none[16];
+
+	return !memcmp(addr, none, sizeof(none));
+}
+
 bool weft_inet_is_v4(int fd)
 {
 	int domain = AF_INET6;
@@ -52,7 +66,7 @@ socklen_t inet_name(
 			memcpy(&v6->sin6_addr, addr, 16);
 		return sizeof(*v6);
 	}
-	if (addr && !inet_is_mapped(addr))
+	if (addr && !weft_inet_is_mapped(addr))
 		return 0;
 	v4->sin_family = AF_INET;
 	v4->sin_port = htons(number);

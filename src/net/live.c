@@ -162,7 +162,7 @@ static bool has_address(const struct weft_live *live)
 {
 	uint32_t i = 0;
 
-	while (i < live->udp.planes && plane_is_nowhere(live->udp.addr[i]))
+	while (i < live->udp.planes && weft_inet_is_none(live->udp.addr[i]))
 		i++;
 	return i < live->udp.planes;
 }

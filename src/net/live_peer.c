@@ -117,7 +117,7 @@ static int tell_port(struct weft_live *live, const struct offer *offer, uint32_t
 		return -1;
 	}
 	for (uint32_t i = 0; i < offer->planes; i++)
-		attr.absent |= plane_is_nowhere(offer->addr[i]) ? 1u << i : 0;
+		attr.absent |= weft_inet_is_none(offer->addr[i]) ? 1u << i : 0;
 	attr.n_paths = routes->n;
 	memcpy(attr.src_port, offer->src_port, sizeof(attr.src_port));
 	memcpy(attr.addr, offer->addr, sizeof(attr.addr));

@@ -7,7 +7,6 @@
 #include <weft/session.h>
 
 #include <netinet/in.h>
-#include <string.h>
 
 /* ---- port/loop_wire.c: struct -> bytes -> struct, compared ---- */
 
@@ -38,14 +37,6 @@ void loop_heap_close(struct loop_heap *heap);
 
 /* ---- inet.c ---- */
 
-/* ::ffff:0:0/96, by bytes: an address may lie anywhere. */
-static inline bool inet_is_mapped(const uint8_t addr[16])
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
-
-	return !memcmp(addr, prefix, sizeof(prefix));
-}
-
 /* The name to bind, connect or send to; 0: this kind of socket has none for that address. */
 socklen_t inet_name(
 	bool is_v4, const uint8_t addr[16], uint16_t number, struct sockaddr_storage *name);
@@ -54,7 +45,6 @@ void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out);
 
 /* ---- planes.c ---- */
 
-bool plane_is_nowhere(const uint8_t addr[16]); /* of an interface that has no address yet */
 /* True once it has one: then it is in addr. */
 bool plane_find(const char *interface, uint8_t addr[16]);
 
@@ -83,8 +73,14 @@ uint32_t carrier_read(struct carrier *carrier);
 uint32_t carrier_mtu(unsigned ifindex); /* of its IP packets; 0: nobody knows */
 /* What a full packet of this payload needs of it. */
 #define LINK_OVERHEAD_BYTES (48u + 44u) /* IPv6, UDP; BTH, METH, TSETH, RETH, ImmDt, ICRC */
-/* True once for whatever happened to addresses, or to the interfaces of planes: look for them. */
-bool carrier_has_moved(struct carrier *carrier);
+/* Whether to look for planes anew: something happened to addresses or to the interfaces of planes
+ * since, or one is missing, which may be good by now whatever is told, and a second has passed. */
+bool carrier_is_due(struct carrier *carrier, bool is_whole);
+/* The mask of all planes of a port. */
+static inline uint32_t port_all_planes(const struct weft_port *port)
+{
+	return (uint32_t)((UINT64_C(1) << port->planes) - 1);
+}
 /* The plane's interface is another by now; 0: none. */
 void carrier_follow(struct carrier *carrier, uint32_t plane, unsigned ifindex);
 /* The interface with this address, where another one is in the same network, so that routes do not

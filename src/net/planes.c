@@ -66,22 +66,14 @@ bool weft_plane_may_come(const char *word)
 	       word[strspn(word, "0123456789.")];
 }
 
-bool plane_is_nowhere(const uint8_t addr[16])
-{
-	static const uint8_t none[16];
-
-	return !memcmp(addr, none, sizeof(none));
-}
-
 bool plane_find(const char *interface, uint8_t addr[16])
 {
-	return plane_is_nowhere(addr) && *interface && of_interface(interface, addr);
+	return weft_inet_is_none(addr) && *interface && of_interface(interface, addr);
 }
 
 void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES])
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	bool is_ipv4 = !memcmp(addr, mapped, sizeof(mapped));
+	bool is_ipv4 = weft_inet_is_mapped(addr);
 
 	(void)inet_ntop(is_ipv4 ? AF_INET : AF_INET6, is_ipv4 ? addr + 12 : addr, text,
 		WEFT_PLANE_TEXT_BYTES);

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <weft/device.h>
 #include <weft/net.h>
 
 #define DEVICES_MAX 16
@@ -35,13 +36,13 @@ static bool is_open(const char *name)
 	return false;
 }
 
-/* What may be there the next time; planes, by other hands, not within a second. */
-static bool is_passing(int error)
+/* Planes come by other hands, and not within a second. */
+static void note_failure(int error)
 {
+	if (weft_dev_may_pass(error))
+		all_open = false;
 	if (error == EADDRNOTAVAIL)
 		again_ns = weft_clock_now(NULL) + PLANES_NS;
-	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
-	       error == EADDRNOTAVAIL;
 }
 
 static void open_missing(void)
@@ -49,7 +50,9 @@ static void open_missing(void)
 	int n = 0;
 	struct ibv_device **list = ibv_get_device_list(&n);
 
-	all_open = list || !is_passing(errno);
+	all_open = true;
+	if (!list)
+		note_failure(errno);
 	for (int i = 0; list && i < n && n_contexts < DEVICES_MAX; i++) {
 		if (is_open(ibv_get_device_name(list[i])))
 			continue;
@@ -57,8 +60,8 @@ static void open_missing(void)
 
 		if (context)
 			contexts[n_contexts++] = context;
-		else if (is_passing(errno))
-			all_open = false;
+		else
+			note_failure(errno);
 	}
 	if (list)
 		ibv_free_device_list(list);

@@ -23,14 +23,8 @@
 #include <unistd.h>
 
 #define CARRIER_EVERY 4 /* turns between looks at the link socket while there is no time to wait */
-#define LOOK_NS UINT64_C(1000000000) /* between tries to open planes that are not there */
-#define ETHERTYPE_HIGH 0x86          /* IPv6 */
+#define ETHERTYPE_HIGH 0x86 /* IPv6 */
 #define ETHERTYPE_LOW 0xdd
-
-static uint32_t all_planes(const struct eth *eth)
-{
-	return (uint32_t)((UINT64_C(1) << eth->port.planes) - 1);
-}
 
 /* ---- opening ---- */
 
@@ -43,7 +37,7 @@ static const char *refuse(const struct weft_eth_config *c)
 	if (c->kind != WEFT_ENCAP_USID && c->kind != WEFT_ENCAP_SRV6 && c->kind != WEFT_ENCAP_STEV)
 		return "kind must be usid, srv6 or stev";
 	for (uint32_t i = 0; i < c->planes; i++)
-		if (inet_is_mapped(c->addr[i]))
+		if (weft_inet_is_mapped(c->addr[i]))
 			return "addresses must be IPv6";
 	return NULL;
 }
@@ -94,7 +88,7 @@ static bool is_there(const struct eth *eth, uint32_t plane, char *error, size_t 
 	char addr[WEFT_PLANE_TEXT_BYTES], name[IF_NAMESIZE];
 
 	weft_plane_text(eth->config.addr[plane], addr);
-	if (plane_is_nowhere(eth->config.addr[plane])) {
+	if (weft_inet_is_none(eth->config.addr[plane])) {
 		snprintf(error, error_bytes,
 			"plane %u, interface %s: it is not there, or has no address of IPv6", plane,
 			eth->config.interface[plane]);
@@ -154,7 +148,7 @@ static void find_plane(struct eth *eth, uint32_t plane)
 
 	if (!plane_find(eth->config.interface[plane], addr))
 		return;
-	if (inet_is_mapped(addr))
+	if (weft_inet_is_mapped(addr))
 		memset(addr, 0, 16);
 	raw_move(eth->raw, plane, addr);
 }
@@ -192,12 +186,14 @@ static int open_lanes(struct eth *eth, char *error, size_t error_bytes)
 			return -1;
 		}
 	}
+	if (eth->open)
+		return 0;
 	int blind = carrier_blindness();
 
-	if (!eth->open && blind)
+	if (blind)
 		snprintf(error, error_bytes, "cannot look for interfaces: %s", strerror(blind));
 	errno = blind ? blind : EADDRNOTAVAIL;
-	return eth->open ? 0 : -1;
+	return -1;
 }
 
 static int open_eyes(struct eth *eth, char *error, size_t error_bytes)
@@ -305,15 +301,12 @@ size_t eth_wait(struct eth *eth, uint64_t max_ns, void *data[], size_t n)
 	return told;
 }
 
-/* Addresses come and go; a plane that could not be opened may be good by now, whatever is told. */
+/* Addresses come and go. */
 static void look_at_links(struct eth *eth)
 {
 	uint32_t up = carrier_read(eth->carrier);
-	bool is_whole = eth->open == all_planes(eth);
-	uint64_t now = is_whole ? 0 : weft_clock_now(NULL);
 
-	if (carrier_has_moved(eth->carrier) || now > eth->look_at_ns) {
-		eth->look_at_ns = now + LOOK_NS;
+	if (carrier_is_due(eth->carrier, eth->open == port_all_planes(&eth->port))) {
 		look(eth);
 		up = carrier_read(eth->carrier);
 	}
@@ -334,7 +327,7 @@ uint32_t eth_room(struct weft_port *port, size_t *max)
 	const struct eth *eth = (const struct eth *)port;
 
 	*max = WEFT_NET_BURST;
-	return all_planes(eth) & ~eth->full;
+	return port_all_planes(port) & ~eth->full;
 }
 
 /* ---- frames ---- */

@@ -32,7 +32,6 @@ struct eth {
 	uint32_t encap_bytes; /* IP and UDP, for the counters */
 	uint32_t full;        /* planes that take nothing now */
 	uint32_t open;        /* planes that are there; a packet for another is refused */
-	uint64_t look_at_ns;
 	uint32_t carrier_up, carrier_age;
 	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
 	char ifname[WEFT_PORTS_MAX][IF_NAMESIZE];

@@ -82,7 +82,7 @@ int raw_peer_add(struct raw *raw, uint32_t peer, const struct weft_udp_peer *att
 	struct weft_udp_peer one = *attr;
 
 	for (uint32_t i = 0; i < attr->n_paths; i++)
-		if (inet_is_mapped(attr->paths[i].arrive))
+		if (weft_inet_is_mapped(attr->paths[i].arrive))
 			return -1; /* no format here has a place for IPv4 */
 	if (raw->striped) {
 		one.n_src_ports = 1;

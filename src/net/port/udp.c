@@ -28,7 +28,6 @@
 
 #define RCVBUF_BYTES (8 << 20)
 #define CARRIER_EVERY 4 /* turns between looks at the link socket while there is no time to wait */
-#define LOOK_NS UINT64_C(1000000000) /* between tries to open planes that are not there */
 
 int udp_watch(struct udp *udp, int fd, uint32_t events, void *data)
 {
@@ -107,18 +106,15 @@ static uint32_t room(struct weft_port *port, size_t *max)
 	const struct udp *udp = (const struct udp *)port;
 
 	*max = WEFT_NET_BURST;
-	return udp_all_planes(udp) & ~udp->full;
+	return port_all_planes(port) & ~udp->full;
 }
 
-/* Addresses come and go; one that could not be bound may be good by now, whatever is told. */
+/* Addresses come and go. */
 static void look_at_links(struct udp *udp)
 {
 	uint32_t up = carrier_read(udp->carrier);
-	bool is_whole = udp->planes_open == udp_all_planes(udp);
-	uint64_t now = is_whole ? 0 : weft_clock_now(NULL);
 
-	if (carrier_has_moved(udp->carrier) || now > udp->look_at_ns) {
-		udp->look_at_ns = now + LOOK_NS;
+	if (carrier_is_due(udp->carrier, udp->planes_open == port_all_planes(&udp->port))) {
 		udp_lanes_look(udp);
 		up = carrier_read(udp->carrier);
 	}

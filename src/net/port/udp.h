@@ -40,7 +40,6 @@ struct udp {
 	bool is_v4;                       /* the kernel has no IPv6: names are those of IPv4 */
 	unsigned ifindex[WEFT_PORTS_MAX]; /* of the planes' addresses; 0: nobody has it */
 	uint32_t planes_open;             /* those whose address could be bound */
-	uint64_t look_at_ns;
 	uint16_t udp_port;
 	uint32_t n_lanes, src_ports;
 	uint32_t full; /* planes of which a lane has messages waiting */
@@ -53,11 +52,6 @@ struct udp {
 	uint8_t tclass_cmsg[WEFT_CLASS_NO_TRIM + 1][CMSG_SPACE(sizeof(int))]
 		__attribute__((aligned(8)));
 };
-
-static inline uint32_t udp_all_planes(const struct udp *udp)
-{
-	return (uint32_t)((UINT64_C(1) << udp->port.planes) - 1);
-}
 
 int udp_watch(struct udp *udp, int fd, uint32_t events, void *data);
 

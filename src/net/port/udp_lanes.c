@@ -110,7 +110,7 @@ static int open_lane(struct udp *udp, struct udp_lane *lane, uint16_t number)
 
 	lane->fd = udp_socket(udp);
 	lane->src_port = number;
-	if (plane_is_nowhere(c->addr[lane->plane])) {
+	if (weft_inet_is_none(c->addr[lane->plane])) {
 		close_lane(lane);
 		errno = EADDRNOTAVAIL;
 		return -1;
@@ -235,7 +235,7 @@ static int complain(struct udp *udp, uint32_t plane, const char *what, char *err
 	const uint8_t *addr = udp->config.addr[plane];
 	unsigned ifindex = carrier_find(addr);
 
-	if (plane_is_nowhere(addr)) {
+	if (weft_inet_is_none(addr)) {
 		snprintf(error, bytes, "plane %u, interface %s: it is not there, or has no address",
 			plane, udp->config.interface[plane]);
 		return -1;
