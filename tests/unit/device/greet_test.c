@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
-TEST(greet_start__waits_for_a_peer_that_comes_later)
+/* s[0] has something to write to s[1], which is not ready yet. */
+static void greet_with_work(struct side *s[2])
 {
-	struct side *s[2];
-
 	for (unsigned i = 0; i < 2; i++) {
 		s[i] = side_open();
 		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
@@ -12,6 +11,13 @@ TEST(greet_start__waits_for_a_peer_that_comes_later)
 	}
 	side_ready(s[0], s[1]);
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+}
+
+TEST(greet_start__waits_for_a_peer_that_comes_later)
+{
+	struct side *s[2];
+
+	greet_with_work(s);
 	weft_clock_sleep(30000000);
 	side_ready(s[1], s[0]);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
@@ -24,13 +30,7 @@ TEST(greet_timers__waits_for_who_has_been_heard_in_the_same_turn)
 {
 	struct side *s[2];
 
-	for (unsigned i = 0; i < 2; i++) {
-		s[i] = side_open();
-		side_open_qp(s[i], WEFT_DEV_STRICT, NULL);
-		side_init(s[i]);
-	}
-	side_ready(s[0], s[1]);
-	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
+	greet_with_work(s);
 	weft_lock_take(&s[0]->dev->lock);
 	uint64_t now = weft_clock_now(NULL);
 

@@ -505,7 +505,7 @@ TEST(device_find_planes__takes_an_interface_when_it_has_an_address)
 		CHECK_FAIL("%s", error);
 	REQUIRE(dev);
 	CHECK_EQ(dev->planes_up, 1);
-	CHECK(device_is_nowhere(dev->end.addr[1]));
+	CHECK(weft_inet_is_none(dev->end.addr[1]));
 	if (!shell("ip link add u7 type veth peer name x7"))
 		SKIP("no veth here");
 	shell("ip link set u7 up; ip link set x7 up; ip addr add 10.66.0.1/24 dev u7");
