@@ -36,7 +36,7 @@
 
 struct carrier {
 	struct mnl_socket *listener;
-	uint32_t planes, up;
+	uint32_t planes, up, gone; /* gone: since last asked */
 	bool has_moved;
 	uint64_t look_at_ns;
 	unsigned ifindex[WEFT_PORTS_MAX]; /* 0: no interface has its address */
@@ -71,6 +71,8 @@ static int take_link(const struct nlmsghdr *message, void *data)
 
 		if (carrier->ifindex[i] != (unsigned)link->ifi_index)
 			continue;
+		if (message->nlmsg_type == RTM_DELLINK)
+			carrier->gone |= 1u << i;
 		carrier->has_moved |= message->nlmsg_type == RTM_DELLINK || mtu != carrier->mtu[i];
 		carrier->mtu[i] = mtu;
 		carrier->up = is_up ? carrier->up | 1u << i : carrier->up & ~(1u << i);
@@ -314,6 +316,14 @@ uint32_t carrier_read(struct carrier *carrier)
 			return carrier->up;
 		(void)mnl_cb_run(carrier->buffer, (size_t)n, 0, 0, take_link, carrier);
 	}
+}
+
+uint32_t carrier_gone(struct carrier *carrier)
+{
+	uint32_t gone = carrier->gone;
+
+	carrier->gone = 0;
+	return gone;
 }
 
 bool carrier_is_due(struct carrier *carrier, bool is_whole)

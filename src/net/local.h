@@ -76,6 +76,8 @@ uint32_t carrier_mtu(unsigned ifindex); /* of its IP packets; 0: nobody knows */
 /* Whether to look for planes anew: something happened to addresses or to the interfaces of planes
  * since, or one is missing, which may be good by now whatever is told, and a second has passed. */
 bool carrier_is_due(struct carrier *carrier, bool is_whole);
+/* Planes whose interface has been deleted since: the next one may bear the same number. */
+uint32_t carrier_gone(struct carrier *carrier);
 /* The mask of all planes of a port. */
 static inline uint32_t port_all_planes(const struct weft_port *port)
 {

@@ -156,6 +156,7 @@ static void find_plane(struct eth *eth, uint32_t plane)
 /* Looks where the planes are by now. */
 static void look(struct eth *eth)
 {
+	uint32_t gone = carrier_gone(eth->carrier);
 	char why[256];
 
 	for (uint32_t i = 0; i < eth->port.planes; i++) {
@@ -166,7 +167,7 @@ static void look(struct eth *eth)
 		carrier_follow(eth->carrier, i, eth->ifindex[i]);
 		bool there = is_there(eth, i, why, sizeof(why));
 
-		if (eth->open >> i & 1 && (!there || eth->ifindex[i] != before))
+		if (eth->open >> i & 1 && (!there || eth->ifindex[i] != before || gone >> i & 1))
 			close_lane(eth, i);
 		if (there && !(eth->open >> i & 1))
 			(void)open_lane(eth, i, why, sizeof(why)); /* it stays missing */

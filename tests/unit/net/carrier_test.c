@@ -82,6 +82,38 @@ TEST(carrier_read__an_interface_that_is_gone_is_down)
 	carrier_close(carrier);
 }
 
+/* An address may be good by now without a word about it. */
+TEST(carrier_is_due__once_a_second_while_a_plane_is_missing_and_whenever_something_moved)
+{
+	char error[200] = "";
+
+	if (!make_planes())
+		SKIP("no veth here");
+	unsigned planes[] = { if_nametoindex("a0"), if_nametoindex("a1") };
+	struct carrier *carrier = carrier_open(planes, 2, error, sizeof(error));
+
+	REQUIRE(carrier);
+	(void)carrier_read(carrier);
+	(void)carrier_is_due(carrier, true); /* what the making of planes has told */
+	CHECK(!carrier_is_due(carrier, true));
+	CHECK(carrier_is_due(carrier, false));
+	uint64_t begin = weft_clock_now(NULL), end = begin + UINT64_C(10000000000);
+
+	CHECK(!carrier_is_due(carrier, false) || weft_clock_now(NULL) - begin > 900000000);
+	while (!carrier_is_due(carrier, false) && weft_clock_now(NULL) < end)
+		weft_clock_sleep(10000000);
+	CHECK(weft_clock_now(NULL) < end && weft_clock_now(NULL) - begin > 900000000);
+	shell("ip addr add fd00:1234::1/64 dev a0 nodad");
+	bool due = false;
+
+	while (!due && weft_clock_now(NULL) < end) {
+		(void)carrier_read(carrier);
+		due = carrier_is_due(carrier, true);
+	}
+	CHECK(due);
+	carrier_close(carrier);
+}
+
 TEST(carrier_find__knows_whose_address_it_is_and_who_sends_with_it)
 {
 	static const uint8_t v6[16] = { 0xfd, [15] = 1 }, v4[16] = { [10] = 255, 255, 10, 9, 8, 7 };

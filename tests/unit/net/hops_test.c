@@ -65,6 +65,21 @@ TEST(hops_add__finds_neighbours_and_gateways)
 	hops_close(hops);
 }
 
+/* What was known of a plane was so of its interface. */
+TEST(hops_follow__forgets_what_another_interface_knew)
+{
+	struct hops *hops = open_hops();
+
+	CHECK_EQ(hops_add(hops, 7, 0, far), 0);
+	CHECK_EQ(hops_add(hops, 7, 1, far1), 0);
+	hops_follow(hops, 0, 113); /* no route leads there by this one */
+	CHECK(!hops_mac(hops, 7, 0));
+	expect(hops, 7, 1, mac4);
+	hops_follow(hops, 0, 111);
+	expect(hops, 7, 0, mac3);
+	hops_close(hops);
+}
+
 TEST(hops_read__learns_of_neighbours_that_move_or_speak_up)
 {
 	struct hops *hops = open_hops();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two ports of one process at the two ends of two cables; what any such port must do is ether.h. */
-#include "ether.h"
+#include "ether_planes.h"
 
 TEST(weft_afpacket_open__carries_packets_with_native_usids)
 {
