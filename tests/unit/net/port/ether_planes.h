@@ -34,7 +34,8 @@ static inline bool ether_passes(struct weft_port *from, struct weft_port *to)
 /* Cable 1 is cut out of both hosts, and comes back; routes and all that the kernel learned go with
  * it. */
 static const char ether_cable[] =
-	"set -e; ip link add p1 mtu 4300 type veth peer name q1 mtu 4300 netns $1\n"
+	"set -e; ip link add p1 index 131 mtu 4300 type veth peer name q1 index 231 \\\n"
+	"  mtu 4300 netns $1\n"
 	"ethtool -K p1 tx off >/dev/null 2>&1; nsenter -t $1 -n ethtool -K q1 tx off >/dev/null "
 	"2>&1\n"
 	"ip addr add fd00:0:0:1::1/64 dev p1 nodad; ip link set p1 up\n"
