@@ -93,8 +93,6 @@ void weft_loop_arrive(struct weft_loop *loop, uint32_t node, const struct weft_p
 void weft_loop_run(struct weft_loop *loop, uint32_t node, uint64_t now_ns);
 uint64_t weft_loop_now(const struct weft_loop *loop);
 const struct weft_loop_stats *weft_loop_stats(const struct weft_loop *loop);
-/* Bytes of a packet on the wire, preamble to gap, as this fabric counts them. */
-uint32_t weft_loop_wire_bytes(const struct weft_pkt *pkt);
 
 #ifdef __cplusplus
 }

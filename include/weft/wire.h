@@ -47,6 +47,44 @@ static inline uint32_t weft_wire_payload_bytes(const struct weft_pkt *pkt)
 	return weft_op_is_data(pkt->op) ? pkt->w.len_bytes : 0;
 }
 
+/* Bytes of the header behind BTH of a packet without payload; 0: data, or no opcode of ours. */
+static inline uint32_t weft_wire_control_bytes(uint8_t op)
+{
+	switch (op) {
+	case WEFT_OP_ACK: /* AETH */
+		return 4;
+	case WEFT_OP_PROBE: /* PETH */
+	case WEFT_OP_EP_REQUEST: /* ERTH */
+		return 16;
+	case WEFT_OP_NACK: /* NETH */
+		return 20;
+	case WEFT_OP_SACK: /* SETH and CC_STATE */
+	case WEFT_OP_EP_RESPONSE: /* EETH */
+		return 36;
+	default:
+		return 0;
+	}
+}
+
+/*
+ * Bytes of the whole datagram, BTH to ICRC, as weft_wire_encode() and weft_icrc_seal() make it; for
+ * whoever moves packets without making them.  Of what a switch has cut: w.len_bytes 0.
+ */
+static inline uint32_t weft_wire_bytes(const struct weft_pkt *pkt)
+{
+	enum { BTH = 12, METH = 4, TSETH = 4, XRCETH = 4, RETH = 16, IMMDT = 4 };
+	uint32_t bytes = BTH + WEFT_WIRE_ICRC_BYTES;
+
+	if (!weft_op_is_data(pkt->op))
+		return bytes + weft_wire_control_bytes(pkt->op);
+	bytes += METH + RETH + ((pkt->w.len_bytes + 3u) & ~3u);
+	if (pkt->flags & WEFT_BTH_TS)
+		bytes += TSETH;
+	if (pkt->flags & WEFT_BTH_XRC && weft_op_is_extended(pkt->op))
+		bytes += XRCETH;
+	return weft_op_has_imm(pkt->op) ? bytes + IMMDT : bytes;
+}
+
 /*
  * Writes the headers from BTH up to the payload and returns their bytes.  headers: room for
  * WEFT_WIRE_HEADERS_MAX.  The datagram is then { headers, payload, tail of weft_icrc_seal() }.
@@ -141,6 +179,9 @@ enum weft_encap_kind {
 const char *weft_encap_name(uint8_t kind); /* "srv6", "usid", "stev", "udp_port" */
 
 #define WEFT_ENCAP_BYTES_MAX (40 + 24 + 40 + 8)
+/* What weft_encap_put() writes over IPv6 and without an SRH. */
+#define WEFT_ENCAP_SRV6_BYTES (40 + 40 + 8)
+#define WEFT_ENCAP_PLAIN_BYTES (40 + 8) /* USID, STEV, UDP_PORT */
 
 struct weft_encap {            /* all that stays the same for the packets of one path */
 	struct weft_flow flow; /* src_port matters to USID only: the others put the EV there */

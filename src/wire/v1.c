@@ -519,32 +519,11 @@ static bool get_endpoint(const uint8_t *p, struct weft_pkt *pkt, struct weft_wir
 	return true;
 }
 
-/* Bytes behind BTH of everything but writes; 0: no such opcode. */
-static size_t control_bytes(uint8_t op)
-{
-	switch (op) {
-	case WEFT_OP_ACK:
-		return sizeof(struct aeth);
-	case WEFT_OP_EP_REQUEST:
-		return sizeof(struct erth);
-	case WEFT_OP_EP_RESPONSE:
-		return sizeof(struct eeth);
-	case WEFT_OP_SACK:
-		return sizeof(struct seth);
-	case WEFT_OP_NACK:
-		return sizeof(struct neth);
-	case WEFT_OP_PROBE:
-		return sizeof(struct peth);
-	default:
-		return 0;
-	}
-}
-
 static bool get_control(
 	const struct bth *bth, size_t left, struct weft_pkt *pkt, struct weft_wire_fault *fault)
 {
 	const uint8_t *p = (const uint8_t *)(bth + 1);
-	size_t need = control_bytes(pkt->op) + WEFT_WIRE_ICRC_BYTES;
+	size_t need = weft_wire_control_bytes(pkt->op) + WEFT_WIRE_ICRC_BYTES;
 
 	pkt->flags &= (uint8_t)~FLAGS_DATA_ONLY; /* a TSETH follows METH only */
 	if (pkt->mark & MARK_CUT)
@@ -577,7 +556,7 @@ bool weft_wire_decode(const uint8_t *datagram, size_t bytes, uint8_t mark, struc
 		return fault_at(fault, WEFT_DROP_TRUNCATED, 8 * bytes);
 	bool write = weft_op_is_data(bth->op);
 
-	if (!write && !control_bytes(bth->op))
+	if (!write && !weft_wire_control_bytes(bth->op))
 		return fault_at(fault, WEFT_DROP_NOT_MRC, 0);
 	if (bth->pad_tver & 0x0f)
 		return fault_at(fault, WEFT_DROP_BAD_TVER, TVER_BIT);

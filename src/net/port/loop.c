@@ -17,6 +17,7 @@
  */
 #include "local.h"
 #include <weft/loop.h>
+#include <weft/wire.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,34 +89,10 @@ static void give_flight(struct weft_loop *loop, uint32_t index)
 
 /* ---- the fabric ---- */
 
-static bool is_trimmed(const struct weft_pkt *pkt)
+/* Preamble to gap: Ethernet 14 + 4 and 20 around one IPv6 header, its UDP and the datagram. */
+static uint32_t line_bytes(const struct weft_pkt *pkt)
 {
-	return pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP);
-}
-
-/* Inner IPv6 40, UDP 8, BTH 12, ICRC 4; Ethernet 14 + 4, preamble and gap 20. */
-uint32_t weft_loop_wire_bytes(const struct weft_pkt *pkt)
-{
-	uint32_t bytes = 40 + 8 + 12 + 4 + 38;
-
-	if (weft_op_is_data(pkt->op)) {
-		bytes += 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4u : 0u);
-		bytes += weft_op_has_imm(pkt->op) ? 4u : 0u;
-		bytes += pkt->flags & WEFT_BTH_XRC ? 4u : 0u;
-		return bytes +
-		       (is_trimmed(pkt) ? 0 : WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u));
-	}
-	switch (pkt->op) {
-	case WEFT_OP_SACK:
-	case WEFT_OP_EP_RESPONSE:
-		return bytes + 36;
-	case WEFT_OP_NACK:
-		return bytes + 20;
-	case WEFT_OP_ACK:
-		return bytes + 4;
-	default:
-		return bytes + 16;
-	}
+	return 38 + WEFT_ENCAP_PLAIN_BYTES + weft_wire_bytes(pkt);
 }
 
 static uint64_t serial_ns(const struct weft_loop *loop, uint32_t bytes)
@@ -191,7 +168,7 @@ static void depart(struct node *node, const struct weft_pkt *pkt)
 		return;
 	}
 	struct weft_loop *loop = node->loop;
-	uint32_t plane = pkt->ev >> 16, bytes = weft_loop_wire_bytes(pkt);
+	uint32_t plane = pkt->ev >> 16, bytes = line_bytes(pkt);
 
 	WEFT_ASSERT(pkt->port == plane && plane < loop->config.planes);
 	WEFT_ASSERT((pkt->ev & 0xffff) < loop->config.uplinks);
@@ -229,13 +206,15 @@ static bool enqueue(struct weft_loop *loop, struct weft_pkt *pkt, uint64_t backl
 	uint64_t backlog = c->rate_bps ? backlog_ns * c->rate_bps / 8000000000u : 0;
 	bool is_data = weft_op_is_data(pkt->op);
 
-	if (c->queue_bytes && backlog + weft_loop_wire_bytes(pkt) > c->queue_bytes && is_data) {
+	if (c->queue_bytes && backlog + line_bytes(pkt) > c->queue_bytes && is_data) {
 		if (!c->trim) {
 			loop->stats.queue_drops++;
 			return false;
 		}
 		pkt->mark |= WEFT_MARK_TRIMMED_LASTHOP;
-		pkt->w.data = NULL;
+		pkt->w = (struct weft_pkt_write){ /* what a cut leaves: METH and TSETH */
+			.msn = pkt->w.msn, .rqmsn = pkt->w.rqmsn, .ts = pkt->w.ts
+		};
 		loop->stats.trimmed++;
 		return true;
 	}
@@ -259,7 +238,7 @@ static void reach_queue(struct weft_loop *loop, uint32_t index)
 		give_flight(loop, index);
 		return;
 	}
-	*free_ns = start_ns + serial_ns(loop, weft_loop_wire_bytes(&flight->pkt));
+	*free_ns = start_ns + serial_ns(loop, line_bytes(&flight->pkt));
 	flight->stage = AT_NODE;
 	loop_heap_push(&loop->due, *free_ns, index);
 }
@@ -444,7 +423,7 @@ struct weft_loop *weft_loop_open(const struct weft_loop_config *config)
 	loop->flights_free = UINT32_MAX;
 	if (!loop->config.nic_pkts)
 		loop->config.nic_pkts = 4;
-	loop->full_pkt_ns = serial_ns(loop, weft_loop_wire_bytes(&full));
+	loop->full_pkt_ns = serial_ns(loop, line_bytes(&full));
 	weft_rng_seed(&loop->rng, config->seed);
 	if (config->wire_check)
 		loop->wire = loop_wire_open();

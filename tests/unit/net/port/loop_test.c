@@ -41,23 +41,6 @@ static size_t receive(struct weft_loop *loop, uint32_t node, struct weft_pkt pkt
 	return port->ops->rx(port, pkts, max);
 }
 
-TEST(weft_loop_wire_bytes__adds_up_to_the_format)
-{
-	struct weft_pkt pkt = data(1, 0, 0);
-
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 4184 + 38); /* protocol.md 1.16 */
-	pkt.op = WEFT_OP_WRITE_LAST_IMM;
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 4188 + 38);
-	pkt.op = WEFT_OP_SACK;
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 100 + 38);
-	pkt.op = WEFT_OP_NACK;
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 84 + 38);
-	pkt.op = WEFT_OP_ACK;
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 68 + 38);
-	pkt.op = WEFT_OP_PROBE;
-	CHECK_EQ(weft_loop_wire_bytes(&pkt), 80 + 38);
-}
-
 TEST(weft_loop_step__takes_rates_and_delay)
 {
 	struct weft_loop_config config = plain();
