@@ -125,8 +125,12 @@ function(weft_room name deps)
 		_weft_note_room(${name} "${deps}")
 		return()
 	endif()
-	add_library(${name} STATIC ${row_sources})
-	# A room may be headers only.  A fuzz build makes what its targets need and no more.
+	set(files ${row_sources})
+	if(NOT files) # a room may be headers only, but CMake wants a file
+		set(files include/weft/${name}.h)
+	endif()
+	add_library(${name} STATIC ${files})
+	# A fuzz build makes what its targets need and no more.
 	# Any room may end up in a shared library; no one may replace its functions there, so that
 	# the compiler still inlines them.
 	set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C POSITION_INDEPENDENT_CODE ON

@@ -282,7 +282,8 @@ void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_
  */
 void weft_sim_jobs(const struct weft_sim *sim, uint64_t bytes[], uint32_t n_jobs);
 /* The counters of one host's endpoint; of another rank's host all are 0. */
-const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host);
+void weft_sim_host_counters(
+	const struct weft_sim *sim, uint32_t host, struct weft_counters *counters);
 /*
  * Path index of a flow, at its sender: false past the last one.  Flows whose QP never opened have
  * none.

@@ -343,7 +343,7 @@ static void fire_timers(struct weft_endpoint *ep, uint64_t now)
 }
 
 /* One turn for every QP that was ready when we came; those with more to say queue up again. */
-static size_t send_data(
+static inline size_t send_data(
 	struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max, uint32_t ports, uint64_t now)
 {
 	uint32_t turns = ep->ready_tail - ep->ready_head;

@@ -6,7 +6,7 @@
  * start of threads each, and nothing where nobody looks.  Depths are added up by tier and plane
  * because that is what a person can look at: a fabric of 131,072 hosts has four million ports.
  */
-#include "local.h"
+#include "ranks.h"
 
 enum { TIER_UP, TIER_T1, TIER_DOWN };
 
@@ -91,37 +91,33 @@ void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_
 	weft_sim_sum(sim, (uint64_t *)counts, sizeof(*counts) / sizeof(uint64_t));
 }
 
-const struct weft_counters *weft_sim_host_counters(const struct weft_sim *sim, uint32_t host)
+void weft_sim_host_counters(
+	const struct weft_sim *sim, uint32_t host, struct weft_counters *counters)
 {
-	static const struct weft_counters none;
-
 	WEFT_ASSERT(host < sim->shape.hosts);
-	if (!owns_host(sim, host))
-		return &none;
-	return sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
+	*counters = (struct weft_counters){ 0 };
+	if (owns_host(sim, host))
+		sim->kind->counters(sim->hosts[host].state, counters);
 }
 
-/* What has come to one end: of a host's ends these are to each other as payloads are. */
+static uint64_t received_bytes(const struct weft_sim *sim, uint32_t host)
+{
+	struct weft_counters c;
+
+	weft_sim_host_counters(sim, host, &c);
+	return c.rx_data_bytes;
+}
+
 static uint64_t came(const struct weft_sim *sim, uint32_t host, uint32_t end)
 {
-	const struct flow_end *e = &sim->wiring.flow_ends[end];
-	struct weft_qp_info info;
-
-	if (sim->guests)
-		return weft_rival_received_bytes(sim->guests[host].rival, e->set);
-	struct weft_qp *qp = e->qpn ? weft_qp_find(sim->hosts[host].ep, e->qpn) : NULL;
-
-	if (!qp)
-		return 0;
-	weft_qp_info(qp, &info);
-	return info.rx_nominal_bytes;
+	return sim->kind->came(&sim->hosts[host], &sim->wiring.flow_ends[end]);
 }
 
 /* Shares out what a host has got. */
 static void share_host(const struct weft_sim *sim, uint32_t host, uint64_t bytes[], uint32_t n_jobs)
 {
 	const struct wiring *w = &sim->wiring;
-	uint64_t payload = weft_sim_host_counters(sim, host)->rx_data_bytes;
+	uint64_t payload = received_bytes(sim, host);
 	double all = 0;
 
 	for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++)
@@ -159,7 +155,7 @@ void weft_sim_jobs(const struct weft_sim *sim, uint64_t bytes[], uint32_t n_jobs
 		if (!is_one)
 			share_host(sim, host, bytes, n_jobs);
 		else if (first < n_jobs)
-			bytes[first] += weft_sim_host_counters(sim, host)->rx_data_bytes;
+			bytes[first] += received_bytes(sim, host);
 	}
 	weft_sim_sum(sim, bytes, n_jobs);
 }
@@ -186,8 +182,7 @@ bool weft_sim_flow_path(
 	struct sight own = { 0 };
 
 	WEFT_ASSERT(flow < sim->n_flows);
-	/* It computes; and rivals have no paths. */
-	if (sim->wiring.conn_of[flow] == NONE || sim->config.rival.kind != WEFT_RIVAL_NONE)
+	if (sim->wiring.conn_of[flow] == NONE) /* it computes */
 		return false;
 	look_at_path(sim, flow, index, &own);
 	ranks_tell(sim->config.ranks, &own, sizeof(own), in);
@@ -223,7 +218,7 @@ uint64_t weft_sim_paths(const struct weft_sim *sim, uint64_t states[][WEFT_SIM_P
 	uint64_t *all = &states[0][0], sum = 0;
 
 	memset(all, 0, n * sizeof(*all));
-	for (uint32_t i = 0; i < sim->wiring.n_conns && !sim->guests; i++) {
+	for (uint32_t i = 0; i < sim->wiring.n_conns; i++) {
 		count_set(sim, 2 * i, sim->wiring.conns[i].src, states);
 		count_set(sim, 2 * i + 1, sim->wiring.conns[i].dst, states);
 	}

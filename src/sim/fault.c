@@ -269,11 +269,9 @@ void fault_host(struct lane *lane, uint32_t index, const struct action *action)
 		host->ports_up &= (uint16_t)~bit;
 		break;
 	}
-	if (sim->guests)
-		sim->guests[index].paused &= ~bit; /* a line that comes up is not paused */
-	else
-		WEFT_ASSERT(!weft_port_mark(host->ep, action->port, action->kind == PORT_UP,
-			action->at_ps / 1000));
+	host->paused &= (uint16_t)~bit; /* a line that comes up is not paused */
+	sim->kind->port_mark(
+		host->state, action->port, action->kind == PORT_UP, action->at_ps);
 	if (!host->is_paused)
 		host->wake_ps = action->at_ps; /* it has something to say about that */
 }

@@ -56,13 +56,6 @@ static uint32_t heap_pop(struct weft_sim *sim, struct host *host)
 	return top;
 }
 
-uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host)
-{
-	if (host->next_flow == host->end_flow || host->is_paused)
-		return WEFT_NEVER;
-	return sim->flow_states[sim->starts[host->next_flow]].begin_ps;
-}
-
 /* How often `of` has happened, as a flow that begins at `host` sees it. */
 static uint32_t progress(const struct weft_sim *sim, uint32_t of, uint32_t host)
 {
@@ -165,21 +158,11 @@ static void post(struct lane *lane, uint32_t flow, uint64_t now_ps)
 		.rkey = sim->rkeys[f->dst],
 		.imm = flow,
 		.has_imm = sim->wiring.told[flow / 64] >> flow % 64 & 1 };
-	bool is_posted;
 
-	conn->posted++;
-	if (sim->guests) {
-		is_posted = guest_post(lane, conn, end->set, work.id, work.len_bytes, now_ps);
-	} else {
-		struct weft_qp *qp = weft_qp_find(sim->hosts[f->src].ep, end->qpn);
-
-		is_posted = qp && !weft_post_write(qp, &work);
-	}
-	/* No path leads there, or its QP has failed before. */
-	if (!is_posted) {
-		conn->posted--;
+	if (sim->kind->post(lane, f->src, end, &work, now_ps))
+		conn->posted++;
+	else
 		fail(lane, flow);
-	}
 	turn(lane, flow, now_ps);
 }
 
@@ -241,12 +224,9 @@ static void on_received(
 	struct weft_sim *sim, uint32_t host, const struct weft_done *done, uint64_t now_ps)
 {
 	struct flow_state *s = &sim->flow_states[done->imm];
-	struct weft_qp *qp =
-		sim->guests ? NULL : weft_qp_find(sim->hosts[host].ep, done->qpn);
 
 	WEFT_ASSERT(done->imm < sim->n_flows && sim->flows[done->imm].dst == host);
-	if (qp)
-		(void)weft_post_recv(qp, 0);
+	sim->kind->on_received(&sim->hosts[host], done);
 	if (++s->arrived == flow_repeats(&sim->flows[done->imm]))
 		s->arrived_ps = now_ps - WEFT_SIM_START_PS;
 	wake(sim, done->imm, host, now_ps);

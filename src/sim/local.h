@@ -7,16 +7,19 @@
  *   open.c    memory, hosts, switches, connections    run.c   windows and threads
  *   plan.c    sizes, who owns what                    mail.c  frames under way, per receiver
  *   wiring.c  which connections a load needs          flow.c  what waits for what
- *   host.c    one engine through one window           slab.c  packets, and memory itself
- *   hop.c     one switch through one window           wheel.c far-away alarms
+ *   host.c    routes and alarms of hosts               slab.c  packets, and memory itself
+ *   visit.h   one host through one window             wheel.c far-away alarms
+ *   mrc.c     hosts with the engine                   rival.c hosts with another transport
+ *   hop.c     one switch through one window           routes.c what rivals' paths follow
  *   fault.c   what breaks, sorted by who is hit       load.c, ideal.c, result.c
- *   ranks.c   several processes that agree            parcel.c  what goes from one to another
+ *   ranks.h   several processes: ranks.c agrees, parcel.c carries from one to another
  *
  * A "lane" is what one thread owns: hosts, the T0s above them, a share of the T1s.  It writes into
  * its own memory only, with one exception (slots of the slab change lanes by the batch), and reads
  * other lanes' mail of the window before.
  */
 #include <weft/base.h>
+#include <weft/nic.h>
 #include <weft/sim.h>
 
 #include <pthread.h>
@@ -150,7 +153,11 @@ struct cable { /* where a switch's port leads to */
 };
 
 struct host {
-	struct weft_endpoint *ep;
+	union { /* its transport's state */
+		void *state;
+		struct weft_endpoint *ep;
+		struct weft_rival *rival;
+	};
 	uint64_t wake_ps; /* when it wants to be run for its own sake */
 	uint64_t digest;
 	uint32_t next_flow, end_flow; /* of sim->starts: the heap of what it has to begin */
@@ -160,6 +167,7 @@ struct host {
 	uint16_t is_paused;
 	uint16_t ports_up, ports_gray; /* bit n: port n; gray: see struct gray */
 	uint16_t t0, downlink;
+	uint16_t paused; /* bit n: its switch wants no data by port n */
 	bool listens; /* something that comes may consume a receive */
 };
 _Static_assert(sizeof(struct host) == 64, "a hundred thousand of these");
@@ -323,14 +331,41 @@ static inline uint32_t flow_repeats(const struct weft_sim_flow *flow)
 	return flow->repeats ? flow->repeats : 1;
 }
 
-/* ---- guest.c, routes.c: rivals ---- */
+/* ---- mrc.c, rival.c: what is at the hosts ---- */
 
-struct guest { /* a host's other half, where it has no engine */
-	struct weft_rival *rival;
-	struct lane *lane;
-	uint32_t host, paused; /* ports */
-	uint32_t epoch;        /* of the routes that it knows */
-	struct weft_counters counters; /* in the engine's words, when somebody asks */
+struct host_kind {
+	/* Of its transport's table what is not hot; the rest is in line in its run. */
+	uint64_t (*next_ps)(const void *state);
+	void (*port_mark)(void *state, uint32_t port, bool is_up, uint64_t now_ps);
+	void (*counters)(const void *state, struct weft_counters *counters);
+	void (*check)(const void *state);
+	bool has_routes; /* its paths are those that switches would choose: routes.c */
+	/* Bytes of what a host keeps; 0: impossible. */
+	size_t (*block_bytes)(const struct weft_sim_config *config, uint32_t host,
+		const struct host_ends *ends);
+	void (*open)(struct lane *lane, uint32_t host);
+	void (*connect)(struct lane *lane, uint32_t host); /* all hosts are open */
+	/* Over one of its ends; false: no path leads there, or it has failed before. */
+	bool (*post)(struct lane *lane, uint32_t host, const struct flow_end *end,
+		const struct weft_work *work, uint64_t now_ps);
+	void (*on_received)(const struct host *host, const struct weft_done *done);
+	/* What has come to one end: of a host's ends these are to each other as payloads are. */
+	uint64_t (*came)(const struct host *host, const struct flow_end *end);
+	void (*run)(struct lane *lane, uint32_t host);
+	void (*fetch)(const struct lane *lane, uint32_t host, unsigned visits); /* until its run */
+};
+extern const struct host_kind hosts_mrc, hosts_rival;
+static inline const struct host_kind *hosts_of(const struct weft_sim_config *config)
+{
+	return config->rival.kind ? &hosts_rival : &hosts_mrc;
+}
+
+/* ---- routes.c: paths of rivals ---- */
+
+struct route_asker { /* whose routes */
+	const struct lane *lane;
+	uint32_t host;
+	uint32_t epoch; /* of the routes that it knows */
 };
 
 struct route_change {
@@ -383,7 +418,7 @@ struct weft_sim {
 	uint32_t *rkeys; /* [host] */
 	struct wiring wiring;
 	struct links *links;  /* NULL: there is no other rank */
-	struct guest *guests; /* NULL: hosts have engines */
+	const struct host_kind *kind;
 	struct route_change *route_changes;
 	uint32_t n_route_changes;
 	struct action *actions;
@@ -432,8 +467,6 @@ void plan_host(const struct weft_sim_config *config, uint32_t host, const struct
 void plan_switch(const struct weft_sim_config *config, uint32_t node, struct weft_frame_pool *pool,
 	const struct weft_port_profile profiles[2], struct weft_switch_config *out);
 uint32_t plan_payload(const struct weft_topo_shape *shape); /* of a full packet */
-size_t plan_block(const struct weft_sim_config *config, uint32_t host,
-	const struct host_ends *ends); /* bytes of its endpoint */
 /* Of ports between switches and of ports to hosts.  False: no switch can have them. */
 bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2]);
 uint64_t line_ps(uint64_t bps, uint32_t frame_bytes); /* how long a frame takes */
@@ -487,54 +520,6 @@ static inline const struct weft_frame *mail_frame(const struct lane *lane, uint3
 void mail_put(struct lane *lane, enum clock clock, uint32_t slot, uint32_t node,
 	const struct weft_frame *frame, uint64_t handle);
 
-/* ---- ranks.c, parcel.c: a run by several processes ---- */
-
-struct tally { /* what a rank tells the others after each step */
-	uint64_t next, hops;
-	uint32_t done, failed, stop;
-	uint32_t n; /* parcels that come behind it */
-};
-
-struct parcel { /* a frame that crosses, and its packet; a pause has none */
-	struct weft_frame frame; /* low half of handle: windows or steps from now; next: node */
-	struct weft_pkt pkt;
-};
-
-struct links { /* to the other ranks */
-	struct weft_sim_ranks to;
-	uint16_t *rank_of; /* [switch] */
-	uint64_t *foreign; /* bits: nodes of other ranks */
-	uint32_t *counts;  /* [lane][rank]: parcels of this step */
-	uint8_t *room;     /* where letters are written */
-	uint64_t room_bytes;
-	struct weft_sim_letter *out, *in; /* [rank] */
-	struct tally others;              /* of the step that was run last, all together */
-	bool is_cut; /* a rank is gone */
-};
-static inline uint32_t ranks_n(const struct weft_sim_ranks *ranks)
-{
-	return ranks ? ranks->n : 1;
-}
-static inline uint32_t ranks_own(const struct weft_sim_ranks *ranks)
-{
-	return ranks ? ranks->rank : 0;
-}
-/* What each rank tells all; in[ranks_own()] is what was given.  Who is gone has sent 0 bytes. */
-void ranks_tell(const struct weft_sim_ranks *ranks, const void *own, size_t bytes,
-	struct weft_sim_letter in[WEFT_SIM_RANKS_MAX]);
-/* All are well, or none goes on: then error is that of the first that was not. */
-bool ranks_agree(
-	const struct weft_sim_ranks *ranks, bool is_good, char *error, size_t error_bytes);
-bool ranks_open(struct weft_sim *sim, uint64_t parcels_max); /* false: out of address space */
-/* All endpoints are open: what peers need to know of each other. */
-bool ranks_meet(struct weft_sim *sim, char *error, size_t error_bytes);
-bool owns_host(const struct weft_sim *sim, uint32_t host);
-/* All threads of the rank, after each step; there is a meeting before and behind it. */
-void parcels_count(struct lane *lane);
-void parcels_write(struct lane *lane);
-void parcels_exchange(struct weft_sim *sim, unsigned turn); /* by one of them */
-void parcels_read(struct lane *lane);
-
 /* ---- wheel.c ---- */
 
 void wheel_init(struct wheel *wheel, uint32_t *lists);
@@ -545,26 +530,14 @@ uint64_t wheel_next(const struct wheel *wheel); /* no later than the first; WEFT
 
 /* ---- host.c, hop.c, fault.c, run.c ---- */
 
-void host_run(struct lane *lane, uint32_t host);
-void host_fetch(const struct lane *lane, uint32_t host, unsigned visits); /* until it is run */
 void host_alarm(struct lane *lane, uint32_t host); /* into the wheel, or due */
-uint32_t host_bytes(const struct weft_pkt *pkt);   /* of its frame */
 uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint32_t ev);
 void flow_sort(struct weft_sim *sim); /* what begins, and who waits for whom */
-uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host);
 void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that begins by now */
 void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
-void guest_run(struct lane *lane, uint32_t host);
-void guest_fetch(const struct lane *lane, uint32_t host, unsigned visits);
-void guest_config(const struct weft_sim_config *config, uint32_t host,
+void rival_config(const struct weft_sim_config *config, uint32_t host,
 	const struct host_ends *ends, struct weft_rival_config *out);
-/* What a rival counts, as far as the engine has words for it. */
-const struct weft_counters *guest_counters(const struct weft_sim *sim, uint32_t host);
-void guest_open(struct lane *lane, uint32_t host);
-void guest_connect(struct lane *lane, uint32_t host);
-bool guest_post(struct lane *lane, const struct conn *conn, uint32_t number, uint64_t id,
-	uint32_t len_bytes, uint64_t now_ps);
-weft_rival_path_fn routes_path; /* user: struct guest */
+weft_rival_path_fn routes_path; /* user: struct route_asker */
 bool routes_make(struct weft_sim *sim, char *error, size_t error_bytes);
 void routes_advance(struct lane *lane); /* to the window that begins */
 void hop_run(struct lane *lane, uint32_t node);
@@ -579,6 +552,14 @@ uint32_t fault_count(
 bool fault_gray(const struct lane *lane, uint32_t node, uint32_t port, struct weft_frame *frame);
 /* Next action of this node in this window from *at on; NULL: none. */
 const struct action *fault_next(const struct lane *lane, uint32_t node, uint32_t *at);
+
+/* When the next flow of this host begins; WEFT_NEVER: none, as far as is known. */
+static inline uint64_t flow_next_ps(const struct weft_sim *sim, const struct host *host)
+{
+	if (host->next_flow == host->end_flow || host->is_paused)
+		return WEFT_NEVER;
+	return sim->flow_states[sim->starts[host->next_flow]].begin_ps;
+}
 
 /* ---- open.c, run.c ---- */
 

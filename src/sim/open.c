@@ -7,9 +7,7 @@
  * end learns of its peer.  Each lane does its own, so that memory is first touched by the thread
  * that will use it.
  */
-#include "local.h"
-
-#define REGION_BASE ((void *)64) /* nothing is ever written there: packets carry no bytes */
+#include "ranks.h"
 
 /* ---- memory ---- */
 
@@ -36,13 +34,9 @@ static bool take_nodes(struct weft_sim *sim, const struct plan *plan)
 	sim->t1_sids = take(sim, (uint64_t)s->planes * s->uplinks, sizeof(uint16_t));
 	sim->host_sids = take(sim, (uint64_t)s->planes * s->hosts_per_t0, sizeof(uint16_t));
 	sim->block_of = take(sim, s->hosts, sizeof(*sim->block_of));
-	if (sim->config.rival.kind)
-		sim->guests = take(sim, s->hosts, sizeof(*sim->guests));
 	sim->blocks = take(sim, 1, plan->memory.endpoints);
 	sim->switch_blocks = take(sim, 1,
 		t0s * plan->switch_bytes[0] + (uint64_t)s->planes * s->t1s * plan->switch_bytes[1]);
-	if (sim->config.rival.kind && !sim->guests)
-		return false;
 	return sim->hosts && sim->free_ps && sim->host_lines && sim->switches && sim->lines &&
 	       sim->t0_sids && sim->t1_sids && sim->host_sids && sim->block_of && sim->blocks &&
 	       sim->switch_blocks &&
@@ -294,72 +288,15 @@ static void open_switch(struct lane *lane, uint32_t node)
 
 /* ---- hosts ---- */
 
-static void open_set(struct weft_sim *sim, uint32_t end)
-{
-	const struct conn *conn = &sim->wiring.conns[end >> 1];
-	uint32_t src = end & 1 ? conn->dst : conn->src, dst = end & 1 ? conn->src : conn->dst;
-	struct flow_end *e = &sim->wiring.flow_ends[end];
-	uint32_t evs[512];
-	uint8_t ports[512];
-	size_t wanted = e->sends ? sim->config.paths : sim->config.reply_paths;
-	size_t n = weft_topo_evs(sim->config.topo, src, dst, sim->config.seed + 1, evs, wanted);
-
-	for (size_t i = 0; i < n; i++)
-		ports[i] = (uint8_t)weft_ev_plane(evs[i]);
-	struct weft_pathset_attr set = {
-		.peer = dst, .evs = evs, .ports = ports, .n = (uint32_t)n, .in_order = true
-	};
-
-	e->set = NONE; /* no path: ends that share it stay closed, and their flows fail */
-	if (n)
-		WEFT_ASSERT(!weft_pathset_open(sim->hosts[src].ep, &set, &e->set));
-}
-
-static void open_end(struct weft_sim *sim, uint32_t end)
-{
-	const struct conn *conn = &sim->wiring.conns[end >> 1];
-	struct weft_endpoint *ep = sim->hosts[end & 1 ? conn->dst : conn->src].ep;
-	struct flow_end *e = &sim->wiring.flow_ends[end];
-	struct weft_qp_attr attr = { .cc = sim->config.cc,
-		.cc_config = { .rate_bps = sim->shape.host_bps * sim->shape.planes,
-			.mtu_bytes = weft_nominal_bytes(plan_payload(&sim->shape)),
-			.base_rtt_ns = sim->shape.base_rtt_ns,
-			.trimming = weft_sim_discipline(&sim->config) == WEFT_DISCIPLINE_TRIM } };
-	struct weft_qp *qp;
-	struct weft_qp_info info;
-
-	e->qpn = 0;
-	if (e->lead == end)
-		open_set(sim, end);
-	e->set = sim->wiring.flow_ends[e->lead].set;
-	if (e->set == NONE)
-		return;
-	WEFT_ASSERT(!weft_qp_open(ep, &attr, &qp));
-	weft_qp_info(qp, &info);
-	e->qpn = info.qpn;
-}
-
 static void open_host(struct lane *lane, uint32_t index)
 {
 	struct weft_sim *sim = lane->sim;
 	struct host *host = &sim->hosts[index];
-	const struct wiring *w = &sim->wiring;
-	struct weft_config config;
 
 	host->ports_up = (uint16_t)((UINT64_C(1) << sim->shape.planes) - 1);
 	host->wake_ps = host->wheel_window = WEFT_NEVER;
-	host->listens = w->of_host[index].listens;
-	if (sim->guests) {
-		guest_open(lane, index);
-		return;
-	}
-	plan_host(&sim->config, index, &w->of_host[index], &config);
-	WEFT_ASSERT(!weft_endpoint_init(&host->ep, sim->blocks + sim->block_of[index], &config));
-	(void)weft_output(host->ep, NULL, 0, 0, WEFT_SIM_START_PS / 1000); /* tells it the time */
-	WEFT_ASSERT(!weft_region_add(host->ep, 0, REGION_BASE, UINT32_MAX, 0,
-		WEFT_ACCESS_REMOTE_WRITE, 99, &sim->rkeys[index]));
-	for (uint32_t i = w->ends_of[index]; i < w->ends_of[index + 1]; i++)
-		open_end(sim, w->ends[i]);
+	host->listens = sim->wiring.of_host[index].listens;
+	sim->kind->open(lane, index);
 }
 
 static void open_own(struct lane *lane)
@@ -377,55 +314,16 @@ static void open_own(struct lane *lane)
 		open_host(lane, host);
 }
 
-/* ---- connections ---- */
-
-static void connect_end(struct weft_sim *sim, uint32_t end)
-{
-	const struct conn *conn = &sim->wiring.conns[end >> 1];
-	const struct flow_end *e = &sim->wiring.flow_ends[end];
-	const struct flow_end *peer = &sim->wiring.flow_ends[end ^ 1];
-	struct weft_endpoint *ep = sim->hosts[end & 1 ? conn->dst : conn->src].ep;
-	struct weft_config config;
-
-	if (!e->qpn || !peer->qpn)
-		return;
-	plan_endpoint(&sim->config, 0, 1, 1, &config);
-	struct weft_qp_attr attr = { .peer = end & 1 ? conn->src : conn->dst,
-		.peer_qpn = peer->qpn,
-		.pathset = e->set,
-		.mpr_rx_psns = config.window_psns,
-		.mpr_tx_psns = config.window_psns,
-		.wimm_rx = conn->told ? conn->depth : 1,
-		.wimm_tx = conn->told ? conn->depth : 1,
-		.trim_nack_rx = weft_sim_discipline(&sim->config) == WEFT_DISCIPLINE_TRIM,
-		.timeout_exp = 8,
-		.linear_count = 7,
-		.retry_count = 25 };
-	struct weft_qp *qp = weft_qp_find(ep, e->qpn);
-
-	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTR, &attr, WEFT_SIM_START_PS / 1000));
-	WEFT_ASSERT(!weft_qp_move(qp, WEFT_QP_RTS, &attr, WEFT_SIM_START_PS / 1000));
-	for (unsigned i = 0; conn->told && end & 1 && i < conn->depth; i++)
-		WEFT_ASSERT(!weft_post_recv(qp, 0));
-}
-
 static void connect_own(struct lane *lane)
 {
 	struct weft_sim *sim = lane->sim;
-	const struct wiring *w = &sim->wiring;
 
-	for (uint32_t host = lane->host_first; host < lane->host_end; host++) {
-		if (sim->guests) {
-			guest_connect(lane, host);
-			host_alarm(lane, host);
-			continue;
-		}
-		for (uint32_t i = w->ends_of[host]; i < w->ends_of[host + 1]; i++)
-			connect_end(sim, w->ends[i]);
-		sim->hosts[host].wake_ps = weft_next_timeout(sim->hosts[host].ep);
-		if (sim->hosts[host].wake_ps != WEFT_NEVER)
-			sim->hosts[host].wake_ps *= 1000;
-		host_alarm(lane, host);
+	for (uint32_t index = lane->host_first; index < lane->host_end; index++) {
+		struct host *host = &sim->hosts[index];
+
+		sim->kind->connect(lane, index);
+		host->wake_ps = sim->kind->next_ps(host->state);
+		host_alarm(lane, index);
 	}
 }
 
@@ -441,7 +339,7 @@ static void place_hosts(struct weft_sim *sim)
 		if (host < own.host_first || host >= own.host_end)
 			continue;
 		sim->block_of[host] = at;
-		at += plan_block(&sim->config, host, &sim->wiring.of_host[host]);
+		at += sim->kind->block_bytes(&sim->config, host, &sim->wiring.of_host[host]);
 	}
 }
 
@@ -499,7 +397,7 @@ static bool lay_out(struct weft_sim *sim, const struct plan *plan,
 	WEFT_ASSERT(plan_profiles(config, sim->profiles)); /* judged when it was planned */
 	lay_cables(sim);
 	if (!fault_expand(sim, faults, n_faults, error, error_bytes) ||
-		(sim->guests && !routes_make(sim, error, error_bytes)))
+		(sim->kind->has_routes && !routes_make(sim, error, error_bytes)))
 		return false;
 	collect_sids(sim);
 	place_hosts(sim);
@@ -531,6 +429,7 @@ static bool prepare(struct weft_sim **out, const struct weft_sim_config *config,
 	}
 	*out = sim;
 	sim->config = *config;
+	sim->kind = hosts_of(config);
 	sim->wiring = plan.wiring;
 	sim->shape = *weft_topo_shape(config->topo);
 	sim->n_flows = n;

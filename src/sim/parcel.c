@@ -14,7 +14,7 @@
  *
  * Hot: parcels_write and parcels_read.
  */
-#include "local.h"
+#include "ranks.h"
 
 typedef void box_fn(struct lane *lane, struct post *post, uint32_t ahead, uint32_t node);
 

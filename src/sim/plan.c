@@ -9,7 +9,7 @@
  * An endpoint gets what bandwidth and delay of its host demand and no more: at full scale a
  * kilobyte of each is 128 MB.
  */
-#include "local.h"
+#include "ranks.h"
 
 #include <weft/rack.h>
 
@@ -256,7 +256,7 @@ static bool judge_rival(const struct weft_sim_config *c, char *error, size_t err
 	if (r->qps > WEFT_RIVAL_QPS_MAX)
 		return plan_fail(error, error_bytes, "qps: %u, allowed is 1 to %u",
 			(unsigned)r->qps, WEFT_RIVAL_QPS_MAX);
-	guest_config(c, 0, &ends, &config);
+	rival_config(c, 0, &ends, &config);
 	if (weft_rival_size(&config))
 		return true;
 	if (r->dcqcn)
@@ -295,19 +295,6 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 	return !c->rival.kind || judge_rival(c, error, error_bytes);
 }
 
-size_t plan_block(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
-{
-	struct weft_config endpoint;
-	struct weft_rival_config rival;
-
-	if (config->rival.kind) {
-		guest_config(config, host, ends, &rival);
-		return weft_rival_size(&rival);
-	}
-	plan_host(config, host, ends, &endpoint);
-	return weft_endpoint_size(&endpoint);
-}
-
 /* Always false. */
 static bool too_large(const struct weft_sim_config *config, uint32_t host,
 	const struct weft_config *c, char *error, size_t error_bytes)
@@ -337,7 +324,8 @@ static bool plan_endpoints(const struct weft_sim_config *config, struct plan *pl
 		if (host < own.host_first || host >= own.host_end)
 			continue;
 		in_flight[1] += endpoint.inflight_pkts;
-		size_t bytes = plan_block(config, host, &plan->wiring.of_host[host]);
+		size_t bytes = hosts_of(config)->block_bytes(
+			config, host, &plan->wiring.of_host[host]);
 
 		if (!bytes)
 			return too_large(config, host, &endpoint, error, error_bytes);

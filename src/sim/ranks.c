@@ -9,7 +9,7 @@
  * What goes wrong on one rank alone would leave the others waiting for ever; so wherever one may
  * fail, all ask each other before anybody goes on.
  */
-#include "local.h"
+#include "ranks.h"
 
 #include <stdio.h>
 

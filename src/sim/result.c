@@ -6,7 +6,7 @@
  * digest goes host by host, each with its deliveries in their order, so that neither lanes nor
  * ranks nor the order in which nodes were run can show in it.
  */
-#include "local.h"
+#include "ranks.h"
 
 uint64_t weft_sim_flow_ps(const struct weft_sim *sim, uint32_t flow)
 {
@@ -116,10 +116,10 @@ void weft_sim_counters(const struct weft_sim *sim, struct weft_counters *sum)
 
 	*sum = (struct weft_counters){ 0 };
 	for (uint32_t host = own.host_first; host < own.host_end; host++) {
-		const struct weft_counters *c =
-			sim->guests ? guest_counters(sim, host) : weft_stats(sim->hosts[host].ep);
-		const uint64_t *from = (const uint64_t *)c;
+		struct weft_counters counters;
+		const uint64_t *from = (const uint64_t *)&counters;
 
+		weft_sim_host_counters(sim, host, &counters);
 		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
 			to[i] += from[i];
 	}
@@ -131,8 +131,7 @@ void weft_sim_check(const struct weft_sim *sim)
 	struct share own = plan_rank(&sim->config);
 
 	for (uint32_t host = own.host_first; host < own.host_end; host++)
-		sim->guests ? weft_rival_check(sim->guests[host].rival)
-			    : weft_check(sim->hosts[host].ep);
+		sim->kind->check(sim->hosts[host].state);
 	for (uint32_t i = 0; i < sim->shape.nodes - sim->shape.hosts; i++) {
 		if (sim->switches[i].sw)
 			weft_switch_check(sim->switches[i].sw);

@@ -95,15 +95,15 @@ static uint32_t pick(const struct pair *p, uint32_t plane)
 
 uint32_t routes_path(void *user, uint32_t peer, uint32_t plane, uint32_t hash, uint8_t *port)
 {
-	const struct guest *guest = user;
-	const struct weft_sim *sim = guest->lane->sim;
+	const struct route_asker *asker = user;
+	const struct weft_sim *sim = asker->lane->sim;
 	const struct weft_topo_shape *s = &sim->shape;
-	struct pair p = { .lane = guest->lane,
+	struct pair p = { .lane = asker->lane,
 		.s = s,
 		.topo = sim->config.topo,
-		.src = guest->host,
+		.src = asker->host,
 		.dst = peer,
-		.from = sim->hosts[guest->host].t0,
+		.from = sim->hosts[asker->host].t0,
 		.to = sim->hosts[peer].t0,
 		.hash = hash };
 	uint32_t ev = WEFT_RIVAL_NO_PATH;

@@ -15,7 +15,7 @@
  * No node is run twice in a window and none waits for another within it, which is all there is to
  * being the same for any number of threads (mail.c keeps the order of what arrives).
  */
-#include "local.h"
+#include "ranks.h"
 
 static bool is_over(const struct weft_sim *sim, uint32_t done)
 {
@@ -155,10 +155,7 @@ static void run_pods(struct lane *lane, uint32_t first, uint32_t end)
 
 	n = find_nodes(lane, WEFT_MIN(first * s->hosts_per_t0, lane->host_end),
 		WEFT_MIN(host_end, lane->host_end), 0);
-	if (WEFT_UNLIKELY(lane->sim->guests != NULL))
-		run_visits(lane, n, guest_run, guest_fetch);
-	else
-		run_visits(lane, n, host_run, host_fetch);
+	run_visits(lane, n, lane->sim->kind->run, lane->sim->kind->fetch);
 	n = 0;
 	for (uint32_t plane = 0; plane < s->planes; plane++) {
 		uint32_t t0s = s->hosts + plane * s->t0s;
@@ -201,8 +198,7 @@ static void run_step(struct lane *lane, uint64_t window)
 	uint32_t host;
 
 	mail_time(lane, window, true);
-	if (WEFT_UNLIKELY(sim->guests != NULL))
-		routes_advance(lane);
+	routes_advance(lane);
 	while ((host = wheel_pop(&lane->wheel, sim->hosts, window + sim->windows - 1)) != NONE)
 		node_due(lane, host);
 	run_t1s(lane);

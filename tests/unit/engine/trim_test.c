@@ -23,9 +23,11 @@ static struct weft_pkt cut(const struct weft_pkt *pkt, uint8_t mark)
 	struct weft_pkt left = *pkt;
 
 	left.mark = mark;
-	left.w = (struct weft_pkt_write){
-		.ts = pkt->w.ts, .msn = pkt->w.msn, .rqmsn = pkt->w.rqmsn
-	};
+	/* All that a cut leaves; what else stands here nobody may read. */
+	memset(&left.w, 0xee, sizeof(left.w));
+	left.w.ts = pkt->w.ts;
+	left.w.msn = pkt->w.msn;
+	left.w.rqmsn = pkt->w.rqmsn;
 	left.peer = 7;
 	return left;
 }

@@ -84,7 +84,7 @@ TEST(weft_sim_flow_path__shows_all_paths_of_the_sender)
 		sent += info.sent;
 	}
 	CHECK(!weft_sim_flow_path(s.sim, 10, 4, &info));
-	CHECK_EQ(sent, weft_sim_host_counters(s.sim, 11)->tx_data_pkts);
+	CHECK_EQ(sent, small_counters(s.sim, 11).tx_data_pkts);
 	small_close(&s);
 }
 

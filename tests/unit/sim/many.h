@@ -121,7 +121,7 @@ static inline void outcome_look(struct outcome *o, struct small *s)
 	o->paths = weft_sim_paths(s->sim, o->states);
 	o->has_path = s->n && weft_sim_flow_path(s->sim, s->n - 1, 1, &o->path);
 	for (uint32_t host = 0; host < o->hosts; host += 2)
-		o->group_bytes += weft_sim_host_counters(s->sim, host)->rx_data_bytes;
+		o->group_bytes += small_counters(s->sim, host).rx_data_bytes;
 	weft_sim_sum(s->sim, &o->group_bytes, 1);
 }
 

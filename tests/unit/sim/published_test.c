@@ -177,11 +177,11 @@ TEST(dcqcn__shares_fairly)
 	small_open(&s);
 	weft_sim_run(s.sim, UINT64_C(20000000000), NULL, NULL);
 	for (uint32_t i = 0; i < n; i++)
-		before[i] = weft_sim_host_counters(s.sim, s.flows[i].src)->tx_data_bytes;
+		before[i] = small_counters(s.sim, s.flows[i].src).tx_data_bytes;
 	weft_sim_run(s.sim, UINT64_C(40000000000), NULL, NULL);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t bytes =
-			weft_sim_host_counters(s.sim, s.flows[i].src)->tx_data_bytes - before[i];
+			small_counters(s.sim, s.flows[i].src).tx_data_bytes - before[i];
 		double gbps = (double)bytes * 8 / 20e6;
 
 		sum += gbps;

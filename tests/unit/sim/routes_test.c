@@ -67,6 +67,14 @@ TEST(routes_make__does_not_announce_what_was_mended_in_time)
 	small_close(&s);
 }
 
+/* As the first lane sees it, from host 0. */
+static uint32_t path_to_15(const struct small *s, uint32_t plane, uint32_t hash, uint8_t *port)
+{
+	struct route_asker asker = { .lane = &s->sim->lanes[0] };
+
+	return routes_path(&asker, 15, plane, hash, port);
+}
+
 /* A switch that freezes says nothing: all its links are noticed one by one. */
 TEST(routes_make__withdraws_all_links_of_a_frozen_switch)
 {
@@ -78,7 +86,7 @@ TEST(routes_make__withdraws_all_links_of_a_frozen_switch)
 	CHECK_EQ(s.sim->lanes[0].n_dead, 2 * 4);
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint8_t port;
-		uint32_t ev = routes_path(&s.sim->guests[0], 15, WEFT_RIVAL_ANY_PLANE, i, &port);
+		uint32_t ev = path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i, &port);
 
 		CHECK(weft_ev_uplink(ev) != 1 && weft_ev_uplink(ev) < 4);
 	}
@@ -94,8 +102,7 @@ TEST(routes_path__spreads_evenly)
 	small_open(&s);
 	for (uint32_t i = 0; i < 4000; i++) {
 		uint8_t port;
-		uint32_t ev = routes_path(
-			&s.sim->guests[0], 15, WEFT_RIVAL_ANY_PLANE, i * 2654435761u, &port);
+		uint32_t ev = path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i * 2654435761u, &port);
 
 		CHECK_EQ(port, weft_ev_plane(ev));
 		counts[weft_ev_plane(ev) * 4 + weft_ev_uplink(ev)]++;
@@ -120,14 +127,11 @@ TEST(routes_path__knows_planes_that_lead_nowhere)
 	}
 	small_open(&s);
 	go_to(&s, 200);
-	CHECK_EQ(routes_path(&s.sim->guests[0], 15, 1, 5, &port), WEFT_RIVAL_NO_PATH);
+	CHECK_EQ(path_to_15(&s, 1, 5, &port), WEFT_RIVAL_NO_PATH);
 	for (uint32_t i = 0; i < 100; i++)
-		CHECK_EQ(weft_ev_plane(routes_path(
-				 &s.sim->guests[0], 15, WEFT_RIVAL_ANY_PLANE, i, &port)),
-			3);
+		CHECK_EQ(weft_ev_plane(path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i, &port)), 3);
 	go_to(&s, 2000);
-	CHECK(routes_path(&s.sim->guests[0], 15, WEFT_RIVAL_ANY_PLANE, 9, &port) !=
-		WEFT_RIVAL_NO_PATH);
+	CHECK(path_to_15(&s, WEFT_RIVAL_ANY_PLANE, 9, &port) != WEFT_RIVAL_NO_PATH);
 	small_close(&s);
 }
 

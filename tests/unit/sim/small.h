@@ -3,7 +3,7 @@
 #define SMALL_H
 /* small - fabrics of a few hosts, and simulations of them that are made and run in one call. */
 #include "check.h"
-#include "local.h"
+#include "ranks.h"
 
 /* 16 hosts below 4 T0s, 4 T1s, one plane of 400 Gb/s, 1 us a link. */
 #define SMALL_ONE                                                                                  \
@@ -83,6 +83,14 @@ static inline uint64_t small_last_ps(const struct small *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		last_ps = WEFT_MAX(last_ps, weft_sim_flow_ps(s->sim, i));
 	return last_ps;
+}
+
+static inline struct weft_counters small_counters(const struct weft_sim *sim, uint32_t host)
+{
+	struct weft_counters counters;
+
+	weft_sim_host_counters(sim, host, &counters);
+	return counters;
 }
 
 static inline void small_close(struct small *s)

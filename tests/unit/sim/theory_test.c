@@ -340,14 +340,14 @@ static struct moment look_at(const struct small *s)
 		s->sim->switches[weft_topo_t1(s->topo, 0, 0) - s->sim->shape.hosts].sw;
 	uint32_t frame_bytes = FULL_BYTES - WEFT_FRAME_GAP_BYTES;
 	uint32_t queued_bytes = weft_switch_depth_bytes(t0, 4, WEFT_QUEUE_DATA);
-	struct moment m = { .sent_first = weft_sim_host_counters(s->sim, 0)->tx_data_pkts,
+	struct moment m = { .sent_first = small_counters(s->sim, 0).tx_data_pkts,
 		.in = weft_switch_port_counters(t0, 0)->in_pkts,
 		.queued = queued_bytes / frame_bytes,
 		.out = weft_switch_port_counters(t0, 0)->out_pkts,
 		.far = weft_switch_port_counters(t1, 0)->in_pkts,
 		.at_port = weft_switch_drops(t0, WEFT_FABRIC_DROP_PORT_DOWN) };
 
-	m.sent = m.sent_first + weft_sim_host_counters(s->sim, 1)->tx_data_pkts;
+	m.sent = m.sent_first + small_counters(s->sim, 1).tx_data_pkts;
 	CHECK_EQ(queued_bytes % frame_bytes, 0); /* nothing has been cut */
 	weft_sim_totals(s->sim, &totals);
 	m.at_ps = totals.now_ps;

@@ -15,7 +15,7 @@ static struct small make(const char *fabric, enum weft_rival_kind kind)
 /* One packet in an empty fabric takes what arithmetic says, to the picosecond: a SACK is as long
  * as the shortest frame and 32 bytes, and crosses four links.
  */
-TEST(guest_run__takes_exactly_as_long_as_arithmetic_says)
+TEST(rival_run__takes_exactly_as_long_as_arithmetic_says)
 {
 	struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE);
 
@@ -27,7 +27,7 @@ TEST(guest_run__takes_exactly_as_long_as_arithmetic_says)
 }
 
 /* Every kind on one plane and four, whole: nothing is left over, and the same for two threads. */
-TEST(guest_run__is_the_same_for_any_number_of_threads)
+TEST(rival_run__is_the_same_for_any_number_of_threads)
 {
 	for (unsigned i = 0; i < 2 * (WEFT_RIVAL_KINDS - 1); i++) {
 		uint64_t digest = 0;
@@ -52,7 +52,7 @@ TEST(guest_run__is_the_same_for_any_number_of_threads)
 }
 
 /* Edges: what waits for an arrival begins when the last byte has come, over rivals too. */
-TEST(guest_run__tells_of_arrivals)
+TEST(rival_run__tells_of_arrivals)
 {
 	static const struct weft_sim_edge edges[] = { { .flow = 0, .lag = 0 } };
 	struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE_SR);
@@ -75,7 +75,7 @@ TEST(guest_run__tells_of_arrivals)
 }
 
 /* 8:1 with PFC: nothing is lost, and the line is full; without it go-back-N wastes it. */
-TEST(guest_run__loses_nothing_where_switches_pause)
+TEST(rival_run__loses_nothing_where_switches_pause)
 {
 	uint64_t last_ps[2];
 
