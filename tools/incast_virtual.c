@@ -12,20 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <weft/base.h>
+#include <weft/nic_mrc.h>
 #include <weft/rack.h>
 
 #define FRAMES (1u << 14)
 #define START_NS UINT64_C(1000000) /* an engine's time starts above 0 */
 #define HOSTS_MAX 16u
 #define OUTS 64u
-/* IPv6 outside and inside, UDP, BTH and ICRC */
-#define FIXED_BYTES (40u + 40u + 8u + 12u + 4u)
 #define WATCH_NS UINT64_C(1000000) /* between looks at the queues */
 
 struct host {
 	struct weft_endpoint *ep;
+	struct weft_nic nic;
 	void *block;
 	struct incast_sender *sender; /* NULL: it sends nothing */
+	uint64_t free_ps[WEFT_TOPO_PLANES_MAX];
 	uint64_t wake_ns, got_bytes[HOSTS_MAX];
 	bool is_due; /* something came in, or a line is free again */
 };
@@ -65,6 +66,10 @@ static bool open_host(struct world *w, uint32_t index)
 	if (!h->block)
 		return false;
 	WEFT_ASSERT(!weft_endpoint_init(&h->ep, h->block, &config));
+	h->nic = (struct weft_nic){ .transport = &weft_transport_mrc,
+		.state = h->ep,
+		.free_ps = h->free_ps,
+		.planes = w->shape->planes };
 	h->wake_ns = WEFT_NEVER;
 	return true;
 }
@@ -186,39 +191,22 @@ static void close_world(struct world *w)
 
 /* ---- frames ---- */
 
-static uint32_t ip_bytes(const struct weft_pkt *pkt)
-{
-	switch (pkt->op) {
-	case WEFT_OP_SACK:
-	case WEFT_OP_EP_RESPONSE:
-		return FIXED_BYTES + 36;
-	case WEFT_OP_NACK:
-		return FIXED_BYTES + 20;
-	case WEFT_OP_ACK:
-		return FIXED_BYTES + 4;
-	case WEFT_OP_PROBE:
-	case WEFT_OP_EP_REQUEST:
-		return FIXED_BYTES + 16;
-	default: /* METH, TSETH and RETH */
-		return FIXED_BYTES + 24 + WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u);
-	}
-}
-
 static void depart(struct world *w, uint32_t host, const struct weft_pkt *pkt)
 {
-	struct weft_frame frame = { .flow = pkt->ev, .tclass = pkt->tclass, .hop_limit = 64 };
+	uint16_t bytes = weft_frame_bytes(pkt, WEFT_ENCAP_SRV6_BYTES);
+	struct weft_frame frame;
 	uint8_t addr[16];
 
 	WEFT_ASSERT(w->n_free);
+	weft_frame_of(&frame, pkt, bytes);
 	frame.handle = w->free[--w->n_free];
 	w->pkts[frame.handle] = *pkt;
 	w->pkts[frame.handle].peer = host;
 	WEFT_ASSERT(weft_topo_usid(w->topo, host, pkt->peer, pkt->ev, addr));
-	for (unsigned i = 4; i < 12; i++)
-		frame.route = frame.route << 8 | addr[i];
-	frame.flags = weft_frame_flags(pkt->tclass);
-	WEFT_ASSERT(
-		weft_rack_send(w->rack, host, pkt->port, &frame, ip_bytes(pkt), w->now_ns * 1000));
+	frame.route = weft_frame_route(addr);
+	WEFT_ASSERT(weft_rack_send(w->rack, host, pkt->port, &frame,
+		bytes - WEFT_FRAME_ETHER_BYTES, w->now_ns * 1000));
+	w->hosts[host].free_ps[pkt->port] = weft_rack_line_free_ps(w->rack, host, pkt->port);
 }
 
 static void arrive(struct world *w, const struct weft_rack_out *out)
@@ -232,14 +220,8 @@ static void arrive(struct world *w, const struct weft_rack_out *out)
 		return;
 	struct host *h = &w->hosts[out->node];
 
-	pkt->mark = out->frame.mark;
-	pkt->port = (uint8_t)out->plane;
-	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP) &&
-		weft_op_is_write(pkt->op))
-		pkt->w = (struct weft_pkt_write){
-			.ts = pkt->w.ts, .msn = pkt->w.msn, .rqmsn = pkt->w.rqmsn
-		};
-	weft_input(h->ep, pkt, 1, w->now_ns, &place);
+	weft_frame_arrive(&out->frame, out->plane, pkt);
+	weft_nic_input(&h->nic, pkt, w->now_ns * 1000, &place);
 	h->got_bytes[pkt->peer] += place.len_bytes;
 	h->is_due = true;
 }
@@ -249,35 +231,25 @@ static void arrive(struct world *w, const struct weft_rack_out *out)
 static void emit(struct world *w, uint32_t host)
 {
 	struct host *h = &w->hosts[host];
-	uint64_t wake_ns = WEFT_NEVER;
+	uint64_t wake_ns = WEFT_NEVER, now_ps = w->now_ns * 1000;
+	struct weft_pkt pkt;
 
 	h->is_due = false;
 	if (h->sender) {
 		wake_ns = incast_send(h->sender, w->now_ns - START_NS);
 		wake_ns = wake_ns == WEFT_NEVER ? wake_ns : wake_ns + START_NS;
 	}
-	for (;;) {
-		uint32_t planes = 0;
-		struct weft_pkt pkt;
-
-		for (uint32_t p = 0; p < w->shape->planes; p++)
-			planes |= (uint32_t)(weft_rack_line_free_ps(w->rack, host, p) <=
-					     w->now_ns * 1000)
-				  << p;
-		if (!weft_output(h->ep, &pkt, 1, planes, w->now_ns))
-			break;
-		depart(w, host, &pkt);
-	}
 	for (uint32_t p = 0; p < w->shape->planes; p++) {
-		uint64_t free_ps = weft_rack_line_free_ps(w->rack, host, p);
-
-		if (free_ps > w->now_ns * 1000 && free_ps != WEFT_NEVER)
-			wake_ns = WEFT_MIN(wake_ns, WEFT_DIV_UP(free_ps, UINT64_C(1000)));
-		h->is_due |= free_ps == WEFT_NEVER; /* paused: looked at after each event */
+		h->free_ps[p] = weft_rack_line_free_ps(w->rack, host, p);
+		h->is_due |= h->free_ps[p] == WEFT_NEVER; /* paused: looked at after each event */
 	}
-	uint64_t timer_ns = weft_next_timeout(h->ep);
+	while (weft_nic_output(&h->nic, &pkt, now_ps))
+		depart(w, host, &pkt);
+	uint64_t next_ps = weft_nic_next_ps(&h->nic, now_ps);
 
-	h->wake_ns = WEFT_MIN(wake_ns, WEFT_MAX(timer_ns, w->now_ns + 1));
+	h->wake_ns = next_ps == WEFT_NEVER
+			     ? wake_ns
+			     : WEFT_MIN(wake_ns, WEFT_DIV_UP(next_ps, UINT64_C(1000)));
 }
 
 /* Up to the next moment at which anything happens, but not beyond. */

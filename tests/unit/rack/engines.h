@@ -9,7 +9,8 @@
  */
 #include "check.h"
 
-#include <weft/engine.h>
+#include <weft/nic.h>
+#include <weft/nic_mrc.h>
 #include <weft/rack.h>
 
 enum { ENGINES_HOSTS = 64, ENGINES_PKTS = 1 << 16, ENGINES_BYTES = 1 << 27 };
@@ -17,6 +18,8 @@ enum { ENGINES_HOSTS = 64, ENGINES_PKTS = 1 << 16, ENGINES_BYTES = 1 << 27 };
 
 struct end {
 	struct weft_endpoint *ep;
+	struct weft_nic nic;
+	uint64_t free_ps[WEFT_TOPO_PLANES_MAX];
 	struct weft_qp *qp; /* to peer, when it sends */
 	void *block;
 	uint64_t wake_ps;
@@ -45,84 +48,43 @@ static inline double engines_line_rate(const struct engines *w)
 	return (double)w->shape.host_bps * w->shape.planes / 8e9 * 4096 / (4238 + 24);
 }
 
-/* IPv6 twice, UDP, BTH, ICRC; then as protocol.md 1.16 adds up. */
-static inline uint32_t engines_ip_bytes(const struct weft_pkt *pkt)
-{
-	uint32_t bytes = 80 + 8 + 12 + 4;
-
-	if (weft_op_is_write(pkt->op))
-		return bytes + 4 + 16 + (pkt->flags & WEFT_BTH_TS ? 4 : 0) +
-		       (weft_op_has_imm(pkt->op) ? 4 : 0) +
-		       WEFT_ALIGN_UP((uint32_t)pkt->w.len_bytes, 4u);
-	switch (pkt->op) {
-	case WEFT_OP_SACK:
-	case WEFT_OP_EP_RESPONSE:
-		return bytes + 36;
-	case WEFT_OP_NACK:
-		return bytes + 20;
-	case WEFT_OP_ACK:
-		return bytes + 4;
-	default:
-		return bytes + 16;
-	}
-}
-
 static inline void engines_depart(struct engines *w, uint32_t host, const struct weft_pkt *pkt)
 {
 	REQUIRE(w->n_pkt_free);
-	uint32_t index = w->pkt_free[--w->n_pkt_free];
-	struct weft_frame frame = { .handle = index,
-		.flow = pkt->ev,
-		.tclass = pkt->tclass,
-		.hop_limit = 64,
-		.flags = pkt->tclass == WEFT_CLASS_CONTROL ? 0 : WEFT_FRAME_ECT };
+	uint32_t index = w->pkt_free[--w->n_pkt_free], plane = pkt->port;
+	uint16_t bytes = weft_frame_bytes(pkt, WEFT_ENCAP_SRV6_BYTES);
+	struct weft_frame frame = { .handle = index };
 	uint8_t addr[16];
 
-	if (pkt->tclass == WEFT_CLASS_DATA || pkt->tclass == WEFT_CLASS_RETX)
-		frame.flags |= WEFT_FRAME_TRIMMABLE;
 	w->pkts[index] = *pkt;
 	w->pkts[index].peer = host;
 	REQUIRE(weft_topo_usid(w->topo, host, pkt->peer, pkt->ev, addr));
-	for (unsigned i = 4; i < 12; i++)
-		frame.route = frame.route << 8 | addr[i];
-	REQUIRE(weft_rack_send(w->rack, host, pkt->port, &frame, engines_ip_bytes(pkt), w->now_ps));
+	weft_frame_of(&frame, pkt, bytes);
+	frame.route = weft_frame_route(addr);
+	REQUIRE(weft_rack_send(
+		w->rack, host, plane, &frame, bytes - WEFT_FRAME_ETHER_BYTES, w->now_ps));
+	w->ends[host].free_ps[plane] = weft_rack_line_free_ps(w->rack, host, plane);
 }
 
 /* The engine sends what it may, and says when it wants to be asked again. */
 static inline void engines_emit(struct engines *w, uint32_t host)
 {
 	struct end *e = &w->ends[host];
-	uint32_t planes = w->shape.planes;
 	struct weft_done done;
+	struct weft_pkt pkt;
 
-	for (;;) {
-		uint32_t free_planes = 0;
-		struct weft_pkt pkt;
-
-		for (uint32_t p = 0; p < planes; p++)
-			free_planes |=
-				(uint32_t)(weft_rack_line_free_ps(w->rack, host, p) <= w->now_ps)
-				<< p;
-		if (!weft_output(e->ep, &pkt, 1, free_planes, w->now_ps / 1000))
-			break;
-		engines_depart(w, host, &pkt);
+	e->is_paused = false;
+	for (uint32_t p = 0; p < w->shape.planes; p++) {
+		e->free_ps[p] = weft_rack_line_free_ps(w->rack, host, p);
+		e->is_paused |= e->free_ps[p] == WEFT_NEVER;
 	}
+	while (weft_nic_output(&e->nic, &pkt, w->now_ps))
+		engines_depart(w, host, &pkt);
 	while (weft_poll(e->ep, 0, &done, 1)) {
 		CHECK_EQ(done.status, WEFT_OK);
 		e->done++;
 	}
-	uint64_t timeout_ns = weft_next_timeout(e->ep);
-
-	e->is_paused = false;
-	e->wake_ps = timeout_ns == WEFT_NEVER ? WEFT_NEVER
-					      : WEFT_MAX(timeout_ns * 1000, w->now_ps + 1000);
-	for (uint32_t p = 0; p < planes; p++) {
-		uint64_t free_ps = weft_rack_line_free_ps(w->rack, host, p);
-
-		e->is_paused |= free_ps == WEFT_NEVER;
-		if (free_ps > w->now_ps)
-			e->wake_ps = WEFT_MIN(e->wake_ps, free_ps);
-	}
+	e->wake_ps = weft_nic_next_ps(&e->nic, w->now_ps);
 }
 
 static inline void engines_arrive(struct engines *w, const struct weft_rack_out *out)
@@ -136,11 +98,8 @@ static inline void engines_arrive(struct engines *w, const struct weft_rack_out 
 		return;
 	struct end *e = &w->ends[out->node];
 
-	pkt->mark = out->frame.mark;
-	pkt->port = (uint8_t)out->plane;
-	if (pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))
-		pkt->w.data = NULL;
-	weft_input(e->ep, pkt, 1, w->now_ps / 1000, &place);
+	weft_frame_arrive(&out->frame, out->plane, pkt);
+	weft_nic_input(&e->nic, pkt, w->now_ps, &place);
 	e->got_bytes += place.len_bytes;
 	e->from_bytes[pkt->peer] += place.len_bytes;
 	e->wake_ps = w->now_ps;
@@ -193,6 +152,10 @@ static inline void engines_open_end(struct engines *w, uint32_t host)
 	config.inflight_pkts = 8192;
 	e->block = aligned_alloc(64, WEFT_ALIGN_UP(weft_endpoint_size(&config), (size_t)64));
 	CHECK_EQ(weft_endpoint_init(&e->ep, e->block, &config), 0);
+	e->nic = (struct weft_nic){ .transport = &weft_transport_mrc,
+		.state = e->ep,
+		.free_ps = e->free_ps,
+		.planes = w->shape.planes };
 	CHECK_EQ(weft_region_add(e->ep, ENGINES_VA, engines_memory, ENGINES_BYTES, 3,
 			 WEFT_ACCESS_REMOTE_WRITE, 99, &rkey),
 		0);
