@@ -108,6 +108,11 @@ struct weft_config {
 	bool (*reach)(void *at, size_t bytes, bool write);
 };
 void weft_config_default(struct weft_config *config);
+/*
+ * Why no endpoint can be like that: the field and what it may be, "qps: a power of two, 1 to
+ * 65536"; NULL: it can be.  A static string.
+ */
+const char *weft_config_fault(const struct weft_config *config);
 
 /* Paths to one peer, shared by any number of QPs to it. */
 struct weft_pathset_attr {
@@ -249,7 +254,7 @@ struct weft_place {
 	uint32_t len_bytes, list_at;
 };
 
-/* Bytes to lend for this configuration; 0: the configuration is impossible. */
+/* Bytes to lend for this configuration; 0: impossible, weft_config_fault() says why. */
 size_t weft_endpoint_size(const struct weft_config *config);
 /* block: weft_endpoint_size() bytes, 64-byte aligned, content does not matter. */
 int weft_endpoint_init(struct weft_endpoint **ep, void *block, const struct weft_config *config);

@@ -40,36 +40,78 @@ void weft_config_default(struct weft_config *config)
 	};
 }
 
-static bool in(uint32_t value, uint32_t low, uint32_t high)
+/* unit: 0: a power of two; else a multiple of that. */
+struct rule {
+	uint16_t offset;
+	uint32_t unit, low, high;
+	const char *says;
+};
+#define RANGE(field, low, high)                                                                    \
+	{ offsetof(struct weft_config, field), 1, low, high, #field ": " #low " to " #high }
+#define POW2(field, low, high)                                                                     \
+	{ offsetof(struct weft_config, field), 0, low, high,                                       \
+		#field ": a power of two, " #low " to " #high }
+#define UNITS(field, unit, low, high)                                                              \
+	{ offsetof(struct weft_config, field), unit, low, high,                                    \
+		#field ": a multiple of " #unit ", " #low " to " #high }
+
+static const struct rule rules[] = {
+	POW2(qps, 1, 65536),
+	RANGE(cqs, 1, 65536),
+	POW2(regions, 1, 65536),
+	RANGE(pathsets, 1, 65535),
+	RANGE(paths_per_set, 1, 512),
+	RANGE(paths, 0, 16777216),
+	RANGE(ports, 1, 32),
+	POW2(sq_depth, 1, 32768),
+	POW2(rq_depth, 1, 32768),
+	POW2(cq_depth, 1, 16777216),
+	UNITS(window_psns, 128, 128, 32640),
+	RANGE(inflight_pkts, 1, 2097152),
+	POW2(wimm_max, 1, 4096),
+	POW2(answers, 16, 1048576),
+	POW2(events, 1, 16777216),
+	RANGE(recvqs, 0, 65535),
+	UNITS(mtu_bytes, 4, 64, 8192),
+	RANGE(sack_bytes, 1, 4294967295),
+	RANGE(base_rtt_ns, 100, 1000000000),
+	RANGE(probe_ns_min, 1, 4294967295),
+	RANGE(proof_answers, 1, 32),
+};
+_Static_assert(WEFT_PORTS_MAX == 32 && WEFT_MTU_MAX == 8192 && WEFT_MPR_UNIT_PSNS == 128 &&
+		       WEFT_MPR_MAX_PSNS == 32640 && WEFT_BASE_RTT_NS_MIN == 100 &&
+		       WEFT_BASE_RTT_NS_MAX == 1000000000,
+	"as the rules say");
+
+static bool is_kept(const struct rule *rule, const struct weft_config *c)
 {
-	return value >= low && value <= high;
+	uint32_t value;
+
+	memcpy(&value, (const char *)c + rule->offset, sizeof(value));
+	return value >= rule->low && value <= rule->high &&
+	       (rule->unit ? value % rule->unit == 0 : weft_is_pow2(value));
 }
 
-static bool pow2_in(uint32_t value, uint32_t low, uint32_t high)
+static bool pow2_up_to(uint32_t value, uint32_t most)
 {
-	return weft_is_pow2(value) && in(value, low, high);
+	return weft_is_pow2(value) && value <= most;
 }
 
-static bool extended_is_possible(const struct weft_config *c)
+const char *weft_config_fault(const struct weft_config *c)
 {
-	return in(c->extended_qps, 0, c->qps) && in(c->recvqs, 0, 65535) &&
-	       (!c->extended_qps || pow2_in(c->rd_atomic_max, 1, WEFT_MIN(128u, c->sq_depth))) &&
-	       (!c->recvqs || pow2_in(c->recvq_depth, 1, 65536));
-}
-
-bool config_is_possible(const struct weft_config *c)
-{
-	return pow2_in(c->qps, 1, 65536) && in(c->cqs, 1, 65536) && pow2_in(c->regions, 1, 65536) &&
-	       in(c->pathsets, 1, 65535) && in(c->paths_per_set, 1, 512) &&
-	       in(c->paths, 0, 1u << 24) && in(c->ports, 1, WEFT_PORTS_MAX) &&
-	       pow2_in(c->sq_depth, 1, 32768) && pow2_in(c->rq_depth, 1, 32768) &&
-	       pow2_in(c->cq_depth, 1, 1u << 24) && in(c->window_psns, 128, WEFT_MPR_MAX_PSNS) &&
-	       c->window_psns % WEFT_MPR_UNIT_PSNS == 0 && in(c->inflight_pkts, 1, 1u << 21) &&
-	       pow2_in(c->wimm_max, 1, 4096) && pow2_in(c->answers, 16, 1u << 20) &&
-	       pow2_in(c->events, 1, 1u << 24) && in(c->mtu_bytes, 64, WEFT_MTU_MAX) &&
-	       c->mtu_bytes % 4 == 0 && c->sack_bytes > 0 &&
-	       in(c->base_rtt_ns, WEFT_BASE_RTT_NS_MIN, WEFT_BASE_RTT_NS_MAX) &&
-	       c->probe_ns_min > 0 && c->probe_ns_max >= c->probe_ns_min &&
-	       in(c->proof_answers, 1, 32) &&
-	       c->inflight_pkts / PAGE_PSNS + 2 * c->qps < PAGE_NONE && extended_is_possible(c);
+	for (size_t i = 0; i < WEFT_COUNT(rules); i++) {
+		if (!is_kept(&rules[i], c))
+			return rules[i].says;
+	}
+	if (c->probe_ns_max < c->probe_ns_min)
+		return "probe_ns_max: at least probe_ns_min";
+	if (c->inflight_pkts / PAGE_PSNS + 2 * c->qps >= PAGE_NONE)
+		return "inflight_pkts, qps: too many together";
+	if (c->extended_qps > c->qps)
+		return "extended_qps: at most qps";
+	if (c->extended_qps && !pow2_up_to(c->rd_atomic_max, WEFT_MIN(128u, c->sq_depth)))
+		return "rd_atomic_max: a power of two, at most 128 and sq_depth";
+	if (c->recvqs && !pow2_up_to(c->recvq_depth, 65536))
+		return "recvq_depth: a power of two, 1 to 65536";
+	return NULL;
 }

@@ -155,7 +155,7 @@ size_t weft_endpoint_size(const struct weft_config *config)
 {
 	struct carver c = { .dry = true };
 
-	if (!config_is_possible(config))
+	if (weft_config_fault(config))
 		return 0;
 	carve_all(&c, config);
 	return c.at;

@@ -366,7 +366,6 @@ struct weft_endpoint {
 };
 
 /* config.c */
-bool config_is_possible(const struct weft_config *config);
 
 /* endpoint.c */
 void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t set, uint64_t a,

@@ -280,10 +280,13 @@ static int open_engine(struct weft_live *live, char *error, size_t bytes)
 	if (live->block == MAP_FAILED)
 		live->block = NULL;
 	if (!live->block || weft_endpoint_init(&live->ep, live->block, c)) {
-		snprintf(error, bytes,
-			live->block_bytes ? "no memory for %zu bytes of engine"
-					  : "the engine refuses this configuration%.0zu",
-			live->block_bytes);
+		const char *fault = weft_config_fault(c);
+
+		if (fault)
+			snprintf(error, bytes, "engine: %s", fault);
+		else
+			snprintf(error, bytes, "no memory for %zu bytes of engine",
+				live->block_bytes);
 		return -1;
 	}
 	struct weft_pump_config pump = {

@@ -6,11 +6,28 @@ TEST(weft_config_default__is_possible)
 	struct weft_config config;
 
 	weft_config_default(&config);
-	CHECK(config_is_possible(&config));
+	CHECK(!weft_config_fault(&config));
 	CHECK(weft_endpoint_size(&config) > 0);
 }
 
-TEST(config_is_possible__refuses_each_field_out_of_range)
+TEST(weft_config_fault__says_what_a_field_may_be)
+{
+	struct weft_config config;
+
+	weft_config_default(&config);
+	config.qps = 3;
+	CHECK_STR(weft_config_fault(&config), "qps: a power of two, 1 to 65536");
+	config.qps = 4;
+	config.window_psns = 200;
+	CHECK_STR(weft_config_fault(&config), "window_psns: a multiple of 128, 128 to 32640");
+	config.window_psns = 256;
+	config.cqs = 0;
+	CHECK_STR(weft_config_fault(&config), "cqs: 1 to 65536");
+	config.cqs = 1;
+	CHECK(!weft_config_fault(&config));
+}
+
+TEST(weft_config_fault__names_each_field_out_of_range)
 {
 	static const struct {
 		const char *name;
@@ -36,8 +53,12 @@ TEST(config_is_possible__refuses_each_field_out_of_range)
 
 			weft_config_default(&config);
 			memcpy((char *)&config + rows[r].offset, &rows[r].bad[b], 4);
-			if (config_is_possible(&config) || weft_endpoint_size(&config))
-				CHECK_FAIL("%s = %u passes", rows[r].name, rows[r].bad[b]);
+			const char *fault = weft_config_fault(&config);
+
+			if (!fault || strncmp(fault, rows[r].name, strlen(rows[r].name)))
+				CHECK_FAIL("%s = %u: %s", rows[r].name, rows[r].bad[b],
+					fault ? fault : "passes");
+			CHECK_EQ(weft_endpoint_size(&config), 0);
 		}
 	}
 }

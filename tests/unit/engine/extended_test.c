@@ -35,7 +35,7 @@ TEST(ext_open__takes_a_pair_of_slots_and_gives_both_back)
 	world_close(&w);
 }
 
-TEST(config_is_possible__extended_qps_want_reads_that_fit)
+TEST(weft_config_fault__extended_qps_want_reads_that_fit)
 {
 	struct weft_config config;
 
