@@ -280,7 +280,6 @@ function(weft_kit rooms)
 	string(JOIN " " files ${row_sources})
 	_weft_note(kit tools "" "" "${files}")
 	add_library(tools STATIC ${row_sources})
-	target_compile_definitions(tools PRIVATE WEFT_VERSION="${PROJECT_VERSION}")
 	set_target_properties(tools PROPERTIES EXCLUDE_FROM_ALL $<BOOL:${WEFT_LIBFUZZER}>)
 	_weft_compile(tools ${WEFT_WARNINGS} -D_GNU_SOURCE)
 	target_include_directories(tools PUBLIC ${CMAKE_SOURCE_DIR}/tools)
@@ -318,23 +317,37 @@ function(weft_tool name rooms)
 	add_dependencies(product ${name}_program)
 endfunction()
 
-# weft_library(NAME ROOM...)
-# build/PRESET/lib/libNAME.a for other programs: the rooms, with nothing visible but weft_*.
+# weft_library(NAME ROOM... [pkg:LIB...])
+# For other programs: the rooms with nothing visible but weft_*, as build/PRESET/lib/libNAME.a and
+# as libNAME.so, which needs the LIBs and whose soname ends in what must be the same of the version.
 function(weft_library name)
-	set(out ${CMAKE_BINARY_DIR}/lib/lib${name}.a)
+	_weft_sort(row "" ${ARGN})
+	list(TRANSFORM row_sources REPLACE "^/" "")
+	set(lib ${CMAKE_BINARY_DIR}/lib)
+	set(out ${lib}/lib${name}.a)
+	set(so lib${name}.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 	set(words "")
-	foreach(room IN LISTS ARGN)
+	foreach(room IN LISTS row_sources)
 		list(APPEND words -- ${room} $<TARGET_OBJECTS:${room}>)
 	endforeach()
 	list(POP_FRONT words)
 	add_custom_command(OUTPUT ${out} VERBATIM COMMAND_EXPAND_LISTS
-		COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/lib
+		COMMAND ${CMAKE_COMMAND} -E make_directory ${lib}
 		COMMAND ${CMAKE_SOURCE_DIR}/cmake/archive.sh ${out} ${CMAKE_C_COMPILER}
 			"${CMAKE_C_FLAGS}" ${words}
-		DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/archive.sh)
+		DEPENDS ${row_sources} ${CMAKE_SOURCE_DIR}/cmake/archive.sh)
+	foreach(package IN LISTS row_packages)
+		pkg_check_modules(pkg_${package} REQUIRED QUIET IMPORTED_TARGET ${package})
+		list(APPEND needs ${pkg_${package}_LDFLAGS})
+	endforeach()
+	add_custom_command(OUTPUT ${lib}/${so} VERBATIM COMMAND_EXPAND_LISTS
+		COMMAND ${CMAKE_C_COMPILER} -shared -Wl,-soname,${so} -Wl,-z,defs -o ${lib}/${so}
+			-Wl,--whole-archive ${out} -Wl,--no-whole-archive ${needs}
+		COMMAND ${CMAKE_COMMAND} -E create_symlink ${so} ${lib}/lib${name}.so
+		DEPENDS ${out})
 	if(WEFT_PRESET MATCHES "^(dev|release)$")
-		add_custom_target(lib${name} ALL DEPENDS ${out})
-		install(FILES ${out} DESTINATION lib)
+		add_custom_target(lib${name} ALL DEPENDS ${out} ${lib}/${so})
+		install(FILES ${out} ${lib}/${so} ${lib}/lib${name}.so DESTINATION lib)
 		add_dependencies(product lib${name})
 	endif()
 	set_property(GLOBAL PROPERTY WEFT_LIBRARY ${out})

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <weft/base.h>
 #include <weft/net.h>
+#include <weft/version.h>
 
 extern const unsigned char demo_report_html[]; /* demo_report.html, embedded by the build */
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <weft/base.h>
 #include <weft/net.h>
+#include <weft/version.h>
 
 #define SPARKS 64u
 

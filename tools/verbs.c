@@ -9,6 +9,7 @@
 
 #include <argp.h>
 #include <stdio.h>
+#include <weft/version.h>
 #include <string.h>
 
 #define NAME_BYTES 64

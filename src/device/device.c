@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <weft/version.h>
 
 uint32_t device_fork_age;
 
@@ -261,7 +262,7 @@ void weft_dev_query(const struct weft_dev *dev, struct weft_dev_attr *attr)
 {
 	const struct weft_config *engine = weft_live_engine(dev->live);
 
-	*attr = (struct weft_dev_attr){ .version = "0.1.0",
+	*attr = (struct weft_dev_attr){ .version = WEFT_VERSION,
 		.guid = dev->name.guid,
 		.rate_bps = dev->end.rate_bps,
 		.line_bps = weft_live_line_bps(dev->live),

@@ -54,7 +54,39 @@ for package in weft-mrc:mrc weft:wire; do
 	"$cc" -D_GNU_SOURCE "$dest/${package#*:}.c" -o "$dest/${package#*:}" \
 		$(pkg-config --cflags --libs "${package%:*}") || die "${package%:*}: does not build"
 done
-[ "$("$dest/wire")" = bad_tver ] || die "libweft.a: $("$dest/wire")"
+export LD_LIBRARY_PATH=$tree/lib # where no loader looks in this test
+[ "$("$dest/wire")" = bad_tver ] || die "libweft.so: $("$dest/wire")"
+
+# The engine in programs of other people's, shared and static: what they print is a run's digest.
+embed=$tree/share/weft/examples/embed
+shared=$(pkg-config --cflags --libs weft)
+static="$(pkg-config --cflags weft) -Wl,-Bstatic $(pkg-config --libs --static weft) -Wl,-Bdynamic"
+for example in two_hosts bench burst; do
+	case $example in
+	two_hosts) want='2 x 8 MiB in 366.4 us, 50 packets lost, every byte in its place' ;;
+	bench) want='1 MiB in 52.0 us: 397 frames, 4 dropped, 7 spoilt and refused' ;;
+	burst) want='64 MiB in bursts over 2 planes, every byte in its place' ;;
+	esac
+	for how in "$shared" "$static"; do
+		"$cc" -O1 "$embed/$example.c" $how -o "$dest/$example" >"$log" 2>&1 ||
+			die "$example.c: does not build"
+		got=$("$dest/$example" "$dest/$example.pcap")
+		[ "$got" = "$want" ] || die "$example: $got"
+	done
+	readelf -d "$dest/$example" | grep -q libweft && die "$example: not static"
+done
+"$tree/bin/weft" decode "$dest/bench.pcap" >"$dest/decoded" 2>"$log" || die "bench.pcap: is none"
+[ "$(grep -c '"icrc":"ok"' "$dest/decoded")" = 397 ] || die "bench.pcap: not all are ours"
+
+# One version, wherever it is said.
+version=$(pkg-config --modversion weft)
+grep -q "#define WEFT_VERSION \"$version\"" "$tree/include/weft/version.h" ||
+	die "weft.pc says $version, weft/version.h does not"
+[ "$("$tree/bin/weft" --version)" = "weft $version" ] || die "weft --version is not $version"
+grep -q "^## $version$" "$tree/share/doc/weft/CHANGELOG.md" || die "CHANGELOG.md has no $version"
+[ "$(readelf -d "$tree/lib/libweft.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" = \
+	"libweft.so.${version%.*}" ] || die "libweft.so: another soname than of $version"
+unset LD_LIBRARY_PATH
 
 out=$("$tree/bin/weft" run -- "$dest/mrc")
 [ "$out" = "$tree/lib/weft/lib_mrc.so

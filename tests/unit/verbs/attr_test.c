@@ -29,7 +29,7 @@ TEST(ibv_query_device__tells_the_device_s_limits)
 	CHECK_EQ(attr.atomic_cap, IBV_ATOMIC_HCA);
 	CHECK_EQ(attr.max_srq, 8);
 	CHECK_EQ(attr.phys_port_cnt, 1);
-	CHECK_STR(attr.fw_ver, "0.1.0");
+	CHECK_STR(attr.fw_ver, WEFT_VERSION);
 	close_context(context);
 }
 

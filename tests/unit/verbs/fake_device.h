@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <weft/version.h>
 
 struct weft_dev_cq {
 	uint32_t entries;
@@ -489,7 +490,7 @@ static inline struct ibv_context *open_context(void)
 {
 	memset(&fake, 0, sizeof(fake));
 	fake.attr = (struct weft_dev_attr){ .guid = 0x1122334455667788,
-		.version = "0.1.0",
+		.version = WEFT_VERSION,
 		.rate_bps = UINT64_C(20000000000),
 		.line_bps = UINT64_C(100000000000),
 		.planes = 2,
