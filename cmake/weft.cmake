@@ -342,9 +342,10 @@ function(weft_library name)
 	endforeach()
 	add_custom_command(OUTPUT ${lib}/${so} VERBATIM COMMAND_EXPAND_LISTS
 		COMMAND ${CMAKE_C_COMPILER} -shared -Wl,-soname,${so} -Wl,-z,defs -o ${lib}/${so}
-			-Wl,--whole-archive ${out} -Wl,--no-whole-archive ${needs}
+			-Wl,--whole-archive ${out} -Wl,--no-whole-archive
+			$<TARGET_OBJECTS:panic> ${needs}
 		COMMAND ${CMAKE_COMMAND} -E create_symlink ${so} ${lib}/lib${name}.so
-		DEPENDS ${out})
+		DEPENDS ${out} panic)
 	if(WEFT_PRESET MATCHES "^(dev|release)$")
 		add_custom_target(lib${name} ALL DEPENDS ${out} ${lib}/${so})
 		install(FILES ${out} ${lib}/${so} ${lib}/lib${name}.so DESTINATION lib)

@@ -335,7 +335,7 @@ static int work(struct job *job, struct sim_args *a)
 	a->config.topo = job->topo;
 	a->config.ranks = job->ranks.to;
 	*r = (struct sim_report){ .load = a->n_loads == 1 ? a->loads[0] : "several jobs",
-		.transport = weft_rival_name(a->config.rival.kind),
+		.transport = weft_baseline_name(a->config.baseline.kind),
 		.bytes = a->bytes,
 		.seed = a->config.seed,
 		.threads = a->config.threads,
@@ -414,7 +414,7 @@ static bool is_page(int argc, char **argv)
 
 int cmd_sim(int argc, char **argv)
 {
-	static const struct argp_child children[] = { { &sim_rival_argp, 0, NULL, 0 }, { 0 } };
+	static const struct argp_child children[] = { { &sim_baseline_argp, 0, NULL, 0 }, { 0 } };
 	static const struct argp argp = { options, parse,
 		"FABRIC|FILE.topo\nSCENARIO\n--compare A B",
 		"Simulate a load over the fabric of a fabric file, with the engine at every host "

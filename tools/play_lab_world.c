@@ -70,7 +70,7 @@ bool play_lab_judge(struct play_lab_run *r)
 	const struct weft_play_head *head = weft_play_head(r->play);
 	const struct weft_play_script *script = &r->script;
 
-	if (script->config->rival.kind != WEFT_RIVAL_NONE)
+	if (script->config->baseline.kind != WEFT_BASELINE_NONE)
 		return play_lab_fail_at(r, head->transport_line, "engine.transport",
 			"other transports than mrc run in the simulator only");
 	if (weft_topo_shape(r->topo)->hosts > PLAY_LAB_HOSTS_MAX)

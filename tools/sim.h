@@ -40,7 +40,7 @@ char *sim_scenario_text(const struct sim_args *args, char *error, size_t error_b
 int play_text(const char *text, const struct sim_args *args);
 
 /* Options about transports; input: struct weft_sim_config. */
-extern const struct argp sim_rival_argp;
+extern const struct argp sim_baseline_argp;
 
 /* What one job of a load took; name is the load's. */
 struct sim_job {

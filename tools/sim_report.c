@@ -52,7 +52,7 @@ static void print_times(const struct sim_report *r, const struct term *term)
 	table_print(&table, term);
 }
 
-static bool is_rival(const struct sim_report *r)
+static bool is_baseline(const struct sim_report *r)
 {
 	return r->transport && strcmp(r->transport, "mrc") != 0;
 }
@@ -86,7 +86,8 @@ void sim_report_print(const struct sim_report *r, const struct term *term)
 		r->shape->planes == 1 ? "" : "s", r->load);
 	if (!r->jobs && r->bytes)
 		fprintf(term->out, " of %" PRIu64 " bytes", r->bytes);
-	fprintf(term->out, "%s%s\n", is_rival(r) ? " over " : "", is_rival(r) ? r->transport : "");
+	fprintf(term->out, "%s%s\n", is_baseline(r) ? " over " : "",
+		is_baseline(r) ? r->transport : "");
 	if (r->jobs)
 		print_jobs(r, term);
 	else if (r->n)

@@ -78,14 +78,14 @@ static const char *const switch_words[] = { [WEFT_DISCIPLINE_TRIM] = "full: trim
 
 static void put_engine(FILE *out, const struct weft_sim_config *config)
 {
-	const struct weft_rival_settings *r = &config->rival;
+	const struct weft_baseline_settings *r = &config->baseline;
 	struct weft_sim_config usual;
 
 	weft_sim_config_default(&usual);
 	fprintf(out, "engine: {paths: %" PRIu32 ", reply_paths: %" PRIu32, config->paths,
 		config->reply_paths);
-	if (r->kind != WEFT_RIVAL_NONE)
-		fprintf(out, ", transport: %s", weft_rival_name(r->kind));
+	if (r->kind != WEFT_BASELINE_NONE)
+		fprintf(out, ", transport: %s", weft_baseline_name(r->kind));
 	if (r->qps)
 		fprintf(out, ", qps: %" PRIu32, r->qps);
 	if (r->window_pkts)

@@ -21,7 +21,7 @@
 #include <weft/base.h>
 #include <weft/engine.h>
 #include <weft/fabric.h>
-#include <weft/rival.h>
+#include <weft/baseline.h>
 #include <weft/topo.h>
 
 #ifdef __cplusplus
@@ -44,11 +44,12 @@ struct weft_sim_config {
 	uint32_t paths;       /* EVs per pair, all planes together: 1 .. 512 */
 	uint32_t reply_paths; /* the same for the way back; SACKs and no data go there */
 	/* What holds instead of the fabric file's `switch`; UNSAID: what the file says. */
-	enum weft_discipline discipline; /* LOSSLESS: for rivals that honour pauses */
+	enum weft_discipline discipline; /* LOSSLESS: for baselines that honour pauses */
 	enum weft_topo_marks marks;      /* CORE: no ECN on ports to hosts, as in the MRC paper */
 	const struct weft_cc_ops *cc;
-	struct weft_rival_settings rival; /* .kind: whose transport hosts have; NONE: the engine */
-	uint64_t bgp_detect_ps, bgp_converge_ps; /* rivals: docs/baselines.md */
+	struct weft_baseline_settings
+		baseline; /* .kind: whose transport hosts have; NONE: the engine */
+	uint64_t bgp_detect_ps, bgp_converge_ps; /* baselines: docs/baselines.md */
 	const struct weft_sim_edge *edges;       /* lent to _estimate and _open; flows name them */
 	uint32_t n_edges;
 };
@@ -277,7 +278,7 @@ struct weft_sim_plane {
 void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_plane *counts);
 /*
  * Payload that has come, by jobs (struct weft_sim_flow): bytes[n_jobs].  Where one host receives
- * from several jobs it is exact for rivals, and for the engine what the host has got in the
+ * from several jobs it is exact for baselines, and for the engine what the host has got in the
  * proportion of what its queue pairs have, headers included.  Some 50 ns per flow and host.
  */
 void weft_sim_jobs(const struct weft_sim *sim, uint64_t bytes[], uint32_t n_jobs);
@@ -293,7 +294,7 @@ bool weft_sim_flow_path(
 /*
  * How many of the paths that data goes over are in which state, by plane: states[planes], with
  * states[p][0] those that are WEFT_PATH_GOOD, and so on.  Returns how many there are, all together;
- * rivals have none.  Walks all of them: some 10 ns each.
+ * baselines have none.  Walks all of them: some 10 ns each.
  */
 enum { WEFT_SIM_PATH_STATES = WEFT_PATH_DENIED - WEFT_PATH_GOOD + 1 };
 uint64_t weft_sim_paths(const struct weft_sim *sim, uint64_t states[][WEFT_SIM_PATH_STATES]);

@@ -5,9 +5,9 @@
  * transport - what every transport does, whichever it is: packets in, packets out, when to ask.
  *
  * A table of functions over a state that the caller has opened by the transport's own header:
- * engine.h for MRC (its table is in nic_mrc.h), rival.h for what it is compared with (nic_rival.h).
- * Connections and works are opened and posted there too, because they differ.  The tables stand in
- * headers, so that a caller who names one has its functions in line.
+ * engine.h for MRC (its table is in nic_mrc.h), baseline.h for what it is compared with
+ * (nic_baseline.h).  Connections and works are opened and posted there too, because they differ.
+ * The tables stand in headers, so that a caller who names one has its functions in line.
  *
  * Time     Picoseconds, never backwards.  MRC counts nanoseconds and rounds down inside, so pass
  *          it times from one clock only.

@@ -2,7 +2,7 @@
 /*
  * engine - what runs at the hosts and in the switches, where it is not the usual.
  *
- * A transport of room rival brings the switches that its paper assumes, unless the file says
+ * A transport of room baseline brings the switches that its paper assumes, unless the file says
  * otherwise: NDP and spraying trim, RoCE's drop, and with pfc they pause.
  */
 #include "local.h"
@@ -24,7 +24,7 @@ static const struct weft_yaml_field fields[] = {
 	{ "cc", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(cc), NULL },
 	{ "full", WEFT_FIELD_TEXT, WEFT_UNIT_COUNT, 0, 0, AT(sw), NULL },
 	{ "last_hop_marks", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(last_hop_marks), NULL },
-	{ "qps", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, WEFT_RIVAL_QPS_MAX, AT(qps), NULL },
+	{ "qps", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, WEFT_BASELINE_QPS_MAX, AT(qps), NULL },
 	{ "dcqcn", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(dcqcn), NULL },
 	{ "pfc", WEFT_FIELD_BOOL, WEFT_UNIT_COUNT, 0, 0, AT(pfc), NULL },
 	{ "window", WEFT_FIELD_NUMBER, WEFT_UNIT_COUNT, 1, 1000000, AT(window), NULL },
@@ -38,8 +38,8 @@ static const struct weft_yaml_field fields[] = {
 #undef AT
 /* clang-format on */
 
-/* The words that only rivals have; the first of those that are there. */
-static const struct weft_yaml_value *rival_word(const struct words *w)
+/* The words that only baselines have; the first of those that are there. */
+static const struct weft_yaml_value *baseline_word(const struct words *w)
 {
 	const struct weft_yaml_value *words[] = { &w->qps, &w->dcqcn, &w->pfc, &w->window, &w->rto,
 		&w->bgp_detect, &w->bgp_converge };
@@ -54,19 +54,20 @@ static const struct weft_yaml_value *rival_word(const struct words *w)
 static bool read_transport(
 	struct weft_yaml *doc, const struct words *w, struct weft_sim_config *config)
 {
-	struct weft_rival_settings *r = &config->rival;
-	const struct weft_yaml_value *alien = rival_word(w);
+	struct weft_baseline_settings *r = &config->baseline;
+	const struct weft_yaml_value *alien = baseline_word(w);
 
-	if (w->transport.line && !weft_rival_find(w->transport.text, &r->kind))
+	if (w->transport.line && !weft_baseline_find(w->transport.text, &r->kind))
 		return weft_yaml_fail(doc, w->transport.line, "engine.transport",
 			"no transport '%.32s', allowed: mrc, roce, roce-sr, stripe, spray, ndp",
 			w->transport.text);
-	if (r->kind == WEFT_RIVAL_NONE && alien)
+	if (r->kind == WEFT_BASELINE_NONE && alien)
 		return weft_yaml_fail(doc, alien->line, "engine",
 			"qps, dcqcn, pfc, window, rto and bgp belong to other transports than mrc");
-	if (w->dcqcn.number && !weft_rival_is_roce(r->kind))
+	if (w->dcqcn.number && !weft_baseline_is_roce(r->kind))
 		return weft_yaml_fail(doc, w->dcqcn.line, "engine.dcqcn",
-			"roce, roce-sr and stripe have it, %s does not", weft_rival_name(r->kind));
+			"roce, roce-sr and stripe have it, %s does not",
+			weft_baseline_name(r->kind));
 	if (w->pfc.number)
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
 	r->qps = (uint32_t)w->qps.number;

@@ -133,8 +133,8 @@ static void describe(struct weft_play_result *r, const struct weft_play *play,
 	(void)snprintf(r->title, sizeof(r->title), "%s", play->head.title);
 	(void)snprintf(r->file, sizeof(r->file), "%s", play->head.file);
 	(void)snprintf(r->fabric, sizeof(r->fabric), "%s", s->name);
-	(void)snprintf(
-		r->transport, sizeof(r->transport), "%s", weft_rival_name(play->config.rival.kind));
+	(void)snprintf(r->transport, sizeof(r->transport), "%s",
+		weft_baseline_name(play->config.baseline.kind));
 	r->stop_ps = play->head.stop_ps;
 	r->hosts = s->hosts;
 	r->planes = s->planes;

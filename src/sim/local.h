@@ -9,8 +9,8 @@
  *   wiring.c  which connections a load needs          flow.c  what waits for what
  *   host.c    routes and alarms of hosts               slab.c  packets, and memory itself
  *   visit.h   one host through one window             wheel.c far-away alarms
- *   mrc.c     hosts with the engine                   rival.c hosts with another transport
- *   hop.c     one switch through one window           routes.c what rivals' paths follow
+ *   mrc.c     hosts with the engine                   baseline.c hosts with another transport
+ *   hop.c     one switch through one window           routes.c what baselines' paths follow
  *   fault.c   what breaks, sorted by who is hit       load.c, ideal.c, result.c
  *   ranks.h   several processes: ranks.c agrees, parcel.c carries from one to another
  *
@@ -156,7 +156,7 @@ struct host {
 	union { /* its transport's state */
 		void *state;
 		struct weft_endpoint *ep;
-		struct weft_rival *rival;
+		struct weft_baseline *baseline;
 	};
 	uint64_t wake_ps; /* when it wants to be run for its own sake */
 	uint64_t digest;
@@ -254,7 +254,7 @@ struct lane {
 	uint32_t next_outgoing;
 	uint32_t *visits; /* nodes to be run in this window, one kind at a time */
 
-	/* routes, as rivals see them */
+	/* routes, as baselines see them */
 	uint64_t *dead[2]; /* links: to those that they hang on, to everybody else */
 	uint32_t n_dead, route_change, route_epoch;
 
@@ -331,7 +331,7 @@ static inline uint32_t flow_repeats(const struct weft_sim_flow *flow)
 	return flow->repeats ? flow->repeats : 1;
 }
 
-/* ---- mrc.c, rival.c: what is at the hosts ---- */
+/* ---- mrc.c, baseline.c: what is at the hosts ---- */
 
 struct host_kind {
 	/* Of its transport's table what is not hot; the rest is in line in its run. */
@@ -354,13 +354,13 @@ struct host_kind {
 	void (*run)(struct lane *lane, uint32_t host);
 	void (*fetch)(const struct lane *lane, uint32_t host, unsigned visits); /* until its run */
 };
-extern const struct host_kind hosts_mrc, hosts_rival;
+extern const struct host_kind hosts_mrc, hosts_baseline;
 static inline const struct host_kind *hosts_of(const struct weft_sim_config *config)
 {
-	return config->rival.kind ? &hosts_rival : &hosts_mrc;
+	return config->baseline.kind ? &hosts_baseline : &hosts_mrc;
 }
 
-/* ---- routes.c: paths of rivals ---- */
+/* ---- routes.c: paths of baselines ---- */
 
 struct route_asker { /* whose routes */
 	const struct lane *lane;
@@ -535,9 +535,9 @@ uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint
 void flow_sort(struct weft_sim *sim); /* what begins, and who waits for whom */
 void flow_start(struct lane *lane, uint32_t host, uint64_t now_ps); /* all that begins by now */
 void flow_on_done(struct lane *lane, uint32_t host, const struct weft_done *done, uint64_t now_ps);
-void rival_config(const struct weft_sim_config *config, uint32_t host,
-	const struct host_ends *ends, struct weft_rival_config *out);
-weft_rival_path_fn routes_path; /* user: struct route_asker */
+void baseline_config(const struct weft_sim_config *config, uint32_t host,
+	const struct host_ends *ends, struct weft_baseline_config *out);
+weft_baseline_path_fn routes_path; /* user: struct route_asker */
 bool routes_make(struct weft_sim *sim, char *error, size_t error_bytes);
 void routes_advance(struct lane *lane); /* to the window that begins */
 void hop_run(struct lane *lane, uint32_t node);

@@ -129,7 +129,7 @@ void plan_host(const struct weft_sim_config *config, uint32_t host, const struct
 bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profile profiles[2])
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
-	bool has_red = config->rival.dcqcn && !weft_topo_depth_is_said(&s->depths.ecn_max);
+	bool has_red = config->baseline.dcqcn && !weft_topo_depth_is_said(&s->depths.ecn_max);
 	struct weft_rack_manner manner = { .discipline = weft_sim_discipline(config),
 		.marks = weft_sim_marks(config) };
 	bool is_good = true;
@@ -247,23 +247,23 @@ static bool plan_time(const struct weft_sim_config *config, const uint64_t rates
 
 /* ---- memory ---- */
 
-static bool judge_rival(const struct weft_sim_config *c, char *error, size_t error_bytes)
+static bool judge_baseline(const struct weft_sim_config *c, char *error, size_t error_bytes)
 {
-	const struct weft_rival_settings *r = &c->rival;
-	struct weft_rival_config config;
+	const struct weft_baseline_settings *r = &c->baseline;
+	struct weft_baseline_config config;
 	struct host_ends ends = { .sends = 1, .receives = 1 };
 
-	if (r->qps > WEFT_RIVAL_QPS_MAX)
+	if (r->qps > WEFT_BASELINE_QPS_MAX)
 		return plan_fail(error, error_bytes, "qps: %u, allowed is 1 to %u",
-			(unsigned)r->qps, WEFT_RIVAL_QPS_MAX);
-	rival_config(c, 0, &ends, &config);
-	if (weft_rival_size(&config))
+			(unsigned)r->qps, WEFT_BASELINE_QPS_MAX);
+	baseline_config(c, 0, &ends, &config);
+	if (weft_baseline_size(&config))
 		return true;
 	if (r->dcqcn)
-		return plan_fail(
-			error, error_bytes, "transport: %s has no DCQCN", weft_rival_name(r->kind));
+		return plan_fail(error, error_bytes, "transport: %s has no DCQCN",
+			weft_baseline_name(r->kind));
 	return plan_fail(error, error_bytes, "window: %u packets are too many for %s",
-		(unsigned)r->window_pkts, weft_rival_name(r->kind));
+		(unsigned)r->window_pkts, weft_baseline_name(r->kind));
 }
 
 static bool judge(const struct weft_sim_config *c, char *error, size_t error_bytes)
@@ -285,14 +285,15 @@ static bool judge(const struct weft_sim_config *c, char *error, size_t error_byt
 		return plan_fail(error, error_bytes,
 			"reply paths: %u, allowed is %u (planes) to %u (paths)",
 			(unsigned)c->reply_paths, (unsigned)s->planes, (unsigned)c->paths);
-	if (weft_sim_discipline(c) == WEFT_DISCIPLINE_LOSSLESS && !c->rival.kind)
+	if (weft_sim_discipline(c) == WEFT_DISCIPLINE_LOSSLESS && !c->baseline.kind)
 		return plan_fail(error, error_bytes,
-			"%s: switches that pause are for rivals: MRC's hosts do not honour pauses",
+			"%s: switches that pause are for baselines: MRC's hosts do not honour "
+			"pauses",
 			s->name);
 	if (!plan_profiles(c, profiles))
 		return plan_fail(
 			error, error_bytes, "%s: thresholds that no switch can have", s->name);
-	return !c->rival.kind || judge_rival(c, error, error_bytes);
+	return !c->baseline.kind || judge_baseline(c, error, error_bytes);
 }
 
 /* Always false. */
@@ -376,7 +377,7 @@ static void plan_memory(const struct weft_sim_config *config, uint32_t n,
 	uint64_t packets = 4 * in_flight[0] + (uint64_t)s->hosts * 256 + SLAB_BATCH * 64;
 
 	/* No window bounds what RoCE has under way: queues and cables do. */
-	if (config->rival.kind)
+	if (config->baseline.kind)
 		packets += (2 * ports + (uint64_t)s->hosts * s->planes) * port_bytes(config) /
 			   ACK_BYTES;
 	plan->packets = (uint32_t)WEFT_MIN(packets, UINT64_C(0xfffff000));
@@ -484,7 +485,7 @@ enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
 
 	if (config->discipline != WEFT_DISCIPLINE_UNSAID)
 		return config->discipline;
-	return filed == WEFT_DISCIPLINE_TRIM && weft_rival_is_roce(config->rival.kind)
+	return filed == WEFT_DISCIPLINE_TRIM && weft_baseline_is_roce(config->baseline.kind)
 		       ? WEFT_DISCIPLINE_DROP_TAIL
 		       : filed;
 }

@@ -80,17 +80,17 @@ static uint32_t pick_uplink(const struct pair *p, uint32_t plane)
 	return NONE;
 }
 
-/* The EV of a path in that plane; WEFT_RIVAL_NO_PATH: there is none. */
+/* The EV of a path in that plane; WEFT_BASELINE_NO_PATH: there is none. */
 static uint32_t pick(const struct pair *p, uint32_t plane)
 {
 	if (p->lane->n_dead && (is_dead(p->lane, false, p->src * p->s->planes + plane) ||
 				       is_dead(p->lane, true, p->dst * p->s->planes + plane)))
-		return WEFT_RIVAL_NO_PATH;
+		return WEFT_BASELINE_NO_PATH;
 	if (p->from == p->to)
 		return weft_ev(plane, 0);
 	uint32_t uplink = pick_uplink(p, plane);
 
-	return uplink == NONE ? WEFT_RIVAL_NO_PATH : weft_ev(plane, uplink);
+	return uplink == NONE ? WEFT_BASELINE_NO_PATH : weft_ev(plane, uplink);
 }
 
 uint32_t routes_path(void *user, uint32_t peer, uint32_t plane, uint32_t hash, uint8_t *port)
@@ -106,19 +106,19 @@ uint32_t routes_path(void *user, uint32_t peer, uint32_t plane, uint32_t hash, u
 		.from = sim->hosts[asker->host].t0,
 		.to = sim->hosts[peer].t0,
 		.hash = hash };
-	uint32_t ev = WEFT_RIVAL_NO_PATH;
+	uint32_t ev = WEFT_BASELINE_NO_PATH;
 
-	if (plane != WEFT_RIVAL_ANY_PLANE) {
+	if (plane != WEFT_BASELINE_ANY_PLANE) {
 		*port = (uint8_t)plane;
 		return pick(&p, plane);
 	}
 	uint32_t first = choose(hash, 100, s->planes);
 
-	for (uint32_t i = 0; i < TRIES + s->planes && ev == WEFT_RIVAL_NO_PATH; i++) {
+	for (uint32_t i = 0; i < TRIES + s->planes && ev == WEFT_BASELINE_NO_PATH; i++) {
 		plane = i < TRIES ? choose(hash, 100 + i, s->planes) : (first + i) % s->planes;
 		ev = pick(&p, plane);
 	}
-	if (ev == WEFT_RIVAL_NO_PATH) { /* nothing leads there: the network will lose it */
+	if (ev == WEFT_BASELINE_NO_PATH) { /* nothing leads there: the network will lose it */
 		plane = first;
 		ev = weft_ev(
 			plane, p.from == p.to ? 0 : (uint32_t)((uint64_t)hash * s->uplinks >> 32));

@@ -175,7 +175,7 @@ TEST(plant_open__many_come_and_go)
 	struct plant_file keeper, file;
 	int status, bad = 0;
 
-	/* Each of the six may still have open what another has taken away: seven are there at once. */
+	/* Each of the six may still have open what another has taken away: seven at once. */
 	folder("size=32m");
 	for (int round = 0; round < 2; round++) { /* with one who stays, and without */
 		if (!round)

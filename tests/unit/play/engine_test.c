@@ -12,7 +12,7 @@ TEST(engine_read__changes_what_is_said)
 	CHECK_EQ(weft_sim_discipline(&play->config), WEFT_DISCIPLINE_DROP_TAIL);
 	CHECK_EQ(weft_sim_marks(&play->config), WEFT_MARKS_CORE);
 	CHECK_STR(play->config.cc->name, "fixed");
-	CHECK_EQ(play->config.rival.kind, WEFT_RIVAL_NONE);
+	CHECK_EQ(play->config.baseline.kind, WEFT_BASELINE_NONE);
 	weft_play_close(play);
 }
 

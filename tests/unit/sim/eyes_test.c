@@ -39,8 +39,8 @@ TEST(weft_sim_plane__adds_up_to_the_totals)
 	small_close(&s);
 }
 
-/* Host 0 receives from two jobs, host 2 from one; of rivals it is known to the byte. */
-static void see_jobs(enum weft_rival_kind kind, double tolerance)
+/* Host 0 receives from two jobs, host 2 from one; of baselines it is known to the byte. */
+static void see_jobs(enum weft_baseline_kind kind, double tolerance)
 {
 	struct small s = small_make(SMALL_ONE);
 	struct weft_counters sum;
@@ -51,7 +51,7 @@ static void see_jobs(enum weft_rival_kind kind, double tolerance)
 		(struct weft_sim_flow){ .src = 9, .dst = 0, .len_bytes = 100000, .job = 1 };
 	s.flows[s.n++] =
 		(struct weft_sim_flow){ .src = 9, .dst = 2, .len_bytes = 300000, .job = 1 };
-	s.config.rival.kind = kind;
+	s.config.baseline.kind = kind;
 	small_open(&s);
 	weft_sim_run(s.sim, UINT64_C(2000000), NULL, NULL);
 	weft_sim_jobs(s.sim, bytes, 3);
@@ -68,8 +68,8 @@ static void see_jobs(enum weft_rival_kind kind, double tolerance)
 
 TEST(weft_sim_jobs__tells_what_has_come_of_each)
 {
-	see_jobs(WEFT_RIVAL_NONE, 400);
-	see_jobs(WEFT_RIVAL_ROCE, 1);
+	see_jobs(WEFT_BASELINE_NONE, 400);
+	see_jobs(WEFT_BASELINE_ROCE, 1);
 }
 
 TEST(weft_sim_flow_path__shows_all_paths_of_the_sender)

@@ -138,14 +138,14 @@ TEST(weft_sim_open__drops_where_the_file_says_drop)
 	}
 }
 
-/* The same file with rivals: RoCE keeps the queue, DCQCN the marks, and a trim is no longer one. */
-TEST(weft_sim_open__gives_rivals_what_the_file_says)
+/* The same file with baselines: RoCE keeps the queue, DCQCN the marks, a trim is none any more. */
+TEST(weft_sim_open__gives_baselines_what_the_file_says)
 {
 	struct small s =
 		small_make(ONE_WITH("ecn_min: 0.1BDP, ecn_max: 0.5BDP, trim: 2BDP, queue: 4MB"));
 
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.rival.dcqcn = true;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
+	s.config.baseline.dcqcn = true;
 	small_open(&s);
 	CHECK_EQ(s.sim->profiles[0].ecn_max_bytes, 250000);
 	CHECK_EQ(s.sim->profiles[0].trim_bytes, 0);
@@ -153,8 +153,8 @@ TEST(weft_sim_open__gives_rivals_what_the_file_says)
 	small_close(&s);
 
 	s = small_make(ONE_WITH("full: pause"));
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.rival.dcqcn = true;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
+	s.config.baseline.dcqcn = true;
 	small_open(&s);
 	CHECK(s.sim->is_lossless);
 	CHECK(s.sim->profiles[0].xoff_bytes);

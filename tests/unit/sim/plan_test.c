@@ -58,7 +58,7 @@ TEST(plan_make__says_what_is_wrong)
 		{ 1, 16, 17, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 1, .len_bytes = 1 },
 			"reply paths: 17, allowed is 4 (planes) to 16 (paths)" },
 		{ 1, 16, 16, WEFT_DISCIPLINE_LOSSLESS, { .src = 0, .dst = 1, .len_bytes = 1 },
-			"four: switches that pause are for rivals: "
+			"four: switches that pause are for baselines: "
 			"MRC's hosts do not honour pauses" },
 		{ 1, 16, 16, WEFT_DISCIPLINE_TRIM, { .src = 0, .dst = 16, .len_bytes = 1 },
 			"flow 0: from 0 to 16, wanted are two different hosts below 16" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * published - what the papers say of MRC's rivals, against ours: docs/baselines.md has the table.
+ * published - what the papers say of the baselines, against ours: docs/baselines.md has the table.
  */
 #include "small.h"
 
@@ -9,11 +9,11 @@
 	"name: forty\nplanes: 1\nt0s: 8\nt1s: 8\nhosts: 64\n"                                      \
 	"host_links: {speed: 40Gb/s, delay: 1us}\ncore_links: {speed: 40Gb/s, delay: 1us}\n"
 
-static struct small make(const char *fabric, enum weft_rival_kind kind, enum weft_discipline how)
+static struct small make(const char *fabric, enum weft_baseline_kind kind, enum weft_discipline how)
 {
 	struct small s = small_make(fabric);
 
-	s.config.rival.kind = kind;
+	s.config.baseline.kind = kind;
 	s.config.discipline = how;
 	return s;
 }
@@ -35,10 +35,10 @@ static double utilization(const struct small *s)
 TEST(roce__has_about_half_of_a_permutation)
 {
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		struct small s = make(FORTY, WEFT_RIVAL_ROCE, WEFT_DISCIPLINE_LOSSLESS);
+		struct small s = make(FORTY, WEFT_BASELINE_ROCE, WEFT_DISCIPLINE_LOSSLESS);
 
 		s.config.seed = seed;
-		s.config.rival.dcqcn = true;
+		s.config.baseline.dcqcn = true;
 		small_permute(&s, 2000000);
 		small_run(&s);
 		double share = utilization(&s);
@@ -55,7 +55,7 @@ TEST(roce__has_about_half_of_a_permutation)
 TEST(ndp__has_nine_tenths_of_a_permutation)
 {
 	for (uint64_t seed = 1; seed <= 3; seed++) {
-		struct small s = make(FORTY, WEFT_RIVAL_NDP, WEFT_DISCIPLINE_TRIM);
+		struct small s = make(FORTY, WEFT_BASELINE_NDP, WEFT_DISCIPLINE_TRIM);
 
 		s.config.seed = seed;
 		small_permute(&s, 2000000);
@@ -80,9 +80,9 @@ TEST(ndp__has_nine_tenths_of_a_permutation)
 TEST(ndp__crawls_where_one_link_is_slow)
 {
 	static const struct {
-		enum weft_rival_kind kind;
+		enum weft_baseline_kind kind;
 		double least, most;
-	} rows[] = { { WEFT_RIVAL_NDP, 0.3, 0.5 }, { WEFT_RIVAL_SPRAY, 0.15, 0.3 } };
+	} rows[] = { { WEFT_BASELINE_NDP, 0.3, 0.5 }, { WEFT_BASELINE_SPRAY, 0.15, 0.3 } };
 
 	for (uint32_t i = 0; i < WEFT_COUNT(rows); i++) {
 		struct small s = make(FORTY, rows[i].kind, WEFT_DISCIPLINE_TRIM);
@@ -99,7 +99,7 @@ TEST(ndp__crawls_where_one_link_is_slow)
 		for (uint32_t k = 0; k < s.n; k++)
 			slow += ideal_ps / (double)weft_sim_flow_ps(s.sim, k) < 0.6;
 		fprintf(stderr, "%s, one slow link: slowest %.3f of the line, %u of 64 slow\n",
-			weft_rival_name(rows[i].kind), share, (unsigned)slow);
+			weft_baseline_name(rows[i].kind), share, (unsigned)slow);
 		CHECK(share > rows[i].least && share < rows[i].most);
 		CHECK(slow >= 8 && slow <= 16);
 		small_close(&s);
@@ -110,7 +110,7 @@ TEST(ndp__crawls_where_one_link_is_slow)
 TEST(ndp__is_within_two_percent_of_the_best_incast)
 {
 	for (uint32_t fan_in = 8; fan_in <= 56; fan_in += 24) {
-		struct small s = make(FORTY, WEFT_RIVAL_NDP, WEFT_DISCIPLINE_TRIM);
+		struct small s = make(FORTY, WEFT_BASELINE_NDP, WEFT_DISCIPLINE_TRIM);
 
 		CHECK(weft_sim_incast(s.topo, fan_in, 270000, 1, s.flows));
 		s.n = fan_in;
@@ -126,7 +126,7 @@ TEST(ndp__is_within_two_percent_of_the_best_incast)
 }
 
 /* What one flow of 24 MB gets of its line where a share of packets is lost. */
-static double with_loss(enum weft_rival_kind kind, uint32_t ppm)
+static double with_loss(enum weft_baseline_kind kind, uint32_t ppm)
 {
 	struct small s = make(SMALL_ONE, kind, WEFT_DISCIPLINE_DROP_TAIL);
 
@@ -147,9 +147,9 @@ static double with_loss(enum weft_rival_kind kind, uint32_t ppm)
  */
 TEST(roce__collapses_under_loss)
 {
-	double none = with_loss(WEFT_RIVAL_ROCE, 0), some = with_loss(WEFT_RIVAL_ROCE, 1000);
-	double much = with_loss(WEFT_RIVAL_ROCE, 10000);
-	double irn = with_loss(WEFT_RIVAL_ROCE_SR, 10000);
+	double none = with_loss(WEFT_BASELINE_ROCE, 0), some = with_loss(WEFT_BASELINE_ROCE, 1000);
+	double much = with_loss(WEFT_BASELINE_ROCE, 10000);
+	double irn = with_loss(WEFT_BASELINE_ROCE_SR, 10000);
 
 	fprintf(stderr,
 		"RoCE at 0, 0.1, 1 %% loss: %.3f %.3f %.3f of the line; IRN at 1 %%: %.3f\n", none,
@@ -164,11 +164,11 @@ TEST(roce__collapses_under_loss)
 /* DCQCN's paper, section 6: flows that share a bottleneck converge to equal shares, and fill it. */
 TEST(dcqcn__shares_fairly)
 {
-	struct small s = make(FORTY, WEFT_RIVAL_ROCE, WEFT_DISCIPLINE_LOSSLESS);
+	struct small s = make(FORTY, WEFT_BASELINE_ROCE, WEFT_DISCIPLINE_LOSSLESS);
 	uint64_t before[4], n = 4;
 	double sum = 0, squares = 0;
 
-	s.config.rival.dcqcn = true;
+	s.config.baseline.dcqcn = true;
 	for (uint32_t i = 0; i < n; i++)
 		s.flows[s.n++] = (struct weft_sim_flow){ .src = 8 + 8 * i,
 			.dst = 0,
@@ -199,7 +199,7 @@ TEST(dcqcn__shares_fairly)
  * DCQCN's paper, section 2, and MRC's 7:1 incast: pauses spread from a full port to flows that do
  * not go there.  Fourteen hosts send to h0, and one below the same T0s to h1, whose line is idle.
  */
-static double victim(enum weft_rival_kind kind, enum weft_discipline how)
+static double victim(enum weft_baseline_kind kind, enum weft_discipline how)
 {
 	struct small s = make(FORTY, kind, how);
 
@@ -219,8 +219,8 @@ static double victim(enum weft_rival_kind kind, enum weft_discipline how)
 
 TEST(pfc__has_victims)
 {
-	double pfc = victim(WEFT_RIVAL_ROCE, WEFT_DISCIPLINE_LOSSLESS);
-	double ndp = victim(WEFT_RIVAL_NDP, WEFT_DISCIPLINE_TRIM);
+	double pfc = victim(WEFT_BASELINE_ROCE, WEFT_DISCIPLINE_LOSSLESS);
+	double ndp = victim(WEFT_BASELINE_NDP, WEFT_DISCIPLINE_TRIM);
 
 	fprintf(stderr, "victim of 14:1: %.3f of its line with PFC, %.3f with NDP\n", pfc, ndp);
 	CHECK(pfc < 0.6);

@@ -91,8 +91,8 @@ static struct small roce(void)
 {
 	struct small s = permutation();
 
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
-	s.config.rival.qps = 2;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
+	s.config.baseline.qps = 2;
 	s.config.discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	s.config.bgp_detect_ps = s.config.bgp_converge_ps = UINT64_C(20000000);
 	s.flows[3].dst = s.flows[5].dst == 3 ? 1 : s.flows[5].dst;
@@ -106,7 +106,7 @@ static struct small lossless(void)
 {
 	struct small s = small_make(SMALL_ONE);
 
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	for (uint32_t i = 1; i < 16; i++)
 		s.flows[s.n++] = (struct weft_sim_flow){ .src = i, .dst = 0, .len_bytes = 200000 };
@@ -207,7 +207,7 @@ TEST(weft_sim_run__is_the_same_by_ranks_where_flows_wait_for_each_other)
 	CHECK(one.times[17].arrived_ps > 0);
 }
 
-TEST(weft_sim_run__is_the_same_by_ranks_over_rivals)
+TEST(weft_sim_run__is_the_same_by_ranks_over_baselines)
 {
 	by_all(roce, 0, &one);
 	CHECK(one.totals.lost > 0);

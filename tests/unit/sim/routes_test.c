@@ -7,7 +7,7 @@ static struct small make(const char *fabric)
 {
 	struct small s = small_make(fabric);
 
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
 	s.config.discipline = WEFT_DISCIPLINE_DROP_TAIL;
 	s.config.bgp_detect_ps = 50 * US;
 	s.config.bgp_converge_ps = 100 * US;
@@ -86,7 +86,7 @@ TEST(routes_make__withdraws_all_links_of_a_frozen_switch)
 	CHECK_EQ(s.sim->lanes[0].n_dead, 2 * 4);
 	for (uint32_t i = 0; i < 1000; i++) {
 		uint8_t port;
-		uint32_t ev = path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i, &port);
+		uint32_t ev = path_to_15(&s, WEFT_BASELINE_ANY_PLANE, i, &port);
 
 		CHECK(weft_ev_uplink(ev) != 1 && weft_ev_uplink(ev) < 4);
 	}
@@ -102,7 +102,7 @@ TEST(routes_path__spreads_evenly)
 	small_open(&s);
 	for (uint32_t i = 0; i < 4000; i++) {
 		uint8_t port;
-		uint32_t ev = path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i * 2654435761u, &port);
+		uint32_t ev = path_to_15(&s, WEFT_BASELINE_ANY_PLANE, i * 2654435761u, &port);
 
 		CHECK_EQ(port, weft_ev_plane(ev));
 		counts[weft_ev_plane(ev) * 4 + weft_ev_uplink(ev)]++;
@@ -127,11 +127,11 @@ TEST(routes_path__knows_planes_that_lead_nowhere)
 	}
 	small_open(&s);
 	go_to(&s, 200);
-	CHECK_EQ(path_to_15(&s, 1, 5, &port), WEFT_RIVAL_NO_PATH);
+	CHECK_EQ(path_to_15(&s, 1, 5, &port), WEFT_BASELINE_NO_PATH);
 	for (uint32_t i = 0; i < 100; i++)
-		CHECK_EQ(weft_ev_plane(path_to_15(&s, WEFT_RIVAL_ANY_PLANE, i, &port)), 3);
+		CHECK_EQ(weft_ev_plane(path_to_15(&s, WEFT_BASELINE_ANY_PLANE, i, &port)), 3);
 	go_to(&s, 2000);
-	CHECK(path_to_15(&s, WEFT_RIVAL_ANY_PLANE, 9, &port) != WEFT_RIVAL_NO_PATH);
+	CHECK(path_to_15(&s, WEFT_BASELINE_ANY_PLANE, 9, &port) != WEFT_BASELINE_NO_PATH);
 	small_close(&s);
 }
 

@@ -73,7 +73,8 @@ static struct sample wait_in_tree(double rho, uint32_t n)
 			.start_ps = (uint64_t)at_ps,
 			.told = true };
 	}
-	s.config.rival.kind = WEFT_RIVAL_SPRAY; /* nobody probes: nothing but data goes there */
+	s.config.baseline.kind =
+		WEFT_BASELINE_SPRAY; /* nobody probes: nothing but data goes there */
 	s.config.discipline = WEFT_DISCIPLINE_TRIM;
 	REQUIRE(!weft_sim_open(&s.sim, &s.config, flows, n, NULL, 0, s.error, sizeof(s.error)));
 	small_run(&s);
@@ -156,7 +157,7 @@ static double slowest_of_hashed(uint64_t seed)
 	struct small s = small_make(BINS);
 
 	s.config.seed = seed;
-	s.config.rival.kind = WEFT_RIVAL_ROCE;
+	s.config.baseline.kind = WEFT_BASELINE_ROCE;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	for (uint32_t i = 0; i < BALLS; i++)
 		s.flows[s.n++] =

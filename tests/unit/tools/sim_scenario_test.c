@@ -80,7 +80,7 @@ TEST(sim_scenario_text__knows_the_settings_of_other_transports)
 	struct weft_play_script script;
 	char error[512];
 
-	a.config.rival = (struct weft_rival_settings){ .kind = WEFT_RIVAL_ROCE,
+	a.config.baseline = (struct weft_baseline_settings){ .kind = WEFT_BASELINE_ROCE,
 		.qps = 4,
 		.dcqcn = true,
 		.window_pkts = 99,
@@ -91,11 +91,11 @@ TEST(sim_scenario_text__knows_the_settings_of_other_transports)
 
 	REQUIRE(play);
 	REQUIRE(weft_play_script_open(&script, play, 1, error, sizeof(error)));
-	CHECK_EQ(script.config->rival.kind, WEFT_RIVAL_ROCE);
-	CHECK_EQ(script.config->rival.qps, 4);
-	CHECK(script.config->rival.dcqcn);
-	CHECK_EQ(script.config->rival.window_pkts, 99);
-	CHECK_EQ(script.config->rival.rto_ps, 5000000);
+	CHECK_EQ(script.config->baseline.kind, WEFT_BASELINE_ROCE);
+	CHECK_EQ(script.config->baseline.qps, 4);
+	CHECK(script.config->baseline.dcqcn);
+	CHECK_EQ(script.config->baseline.window_pkts, 99);
+	CHECK_EQ(script.config->baseline.rto_ps, 5000000);
 	CHECK_EQ(script.config->discipline, WEFT_DISCIPLINE_LOSSLESS);
 	CHECK_EQ(script.config->bgp_detect_ps, 3000000);
 	weft_play_script_close(&script);

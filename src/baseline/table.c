@@ -13,28 +13,28 @@
  */
 #include "local.h"
 
-static const struct kind kinds[WEFT_RIVAL_KINDS] = {
-	[WEFT_RIVAL_NONE] = { .name = "mrc" },
-	[WEFT_RIVAL_ROCE] = { .name = "roce",
+static const struct kind kinds[WEFT_BASELINE_KINDS] = {
+	[WEFT_BASELINE_NONE] = { .name = "mrc" },
+	[WEFT_BASELINE_ROCE] = { .name = "roce",
 		.knows_order = true,
 		.has_rate = true,
 		.rto_us = 524 },
-	[WEFT_RIVAL_ROCE_SR] = { .name = "roce-sr",
+	[WEFT_BASELINE_ROCE_SR] = { .name = "roce-sr",
 		.is_selective = true,
 		.knows_order = true,
 		.has_rate = true,
 		.rto_us = 320 },
-	[WEFT_RIVAL_STRIPE] = { .name = "stripe",
+	[WEFT_BASELINE_STRIPE] = { .name = "stripe",
 		.knows_order = true,
 		.has_rate = true,
 		.is_striped = true,
 		.rto_us = 524 },
-	[WEFT_RIVAL_SPRAY] = { .name = "spray",
+	[WEFT_BASELINE_SPRAY] = { .name = "spray",
 		.is_spray = true,
 		.is_selective = true,
 		.has_window = true,
 		.rto_us = 320 },
-	[WEFT_RIVAL_NDP] = { .name = "ndp",
+	[WEFT_BASELINE_NDP] = { .name = "ndp",
 		.is_spray = true,
 		.is_selective = true,
 		.is_pulled = true,
@@ -42,24 +42,24 @@ static const struct kind kinds[WEFT_RIVAL_KINDS] = {
 		.rto_us = 320 },
 };
 
-const struct kind *kind_of(enum weft_rival_kind kind)
+const struct kind *kind_of(enum weft_baseline_kind kind)
 {
 	return &kinds[kind];
 }
 
-const char *weft_rival_name(enum weft_rival_kind kind)
+const char *weft_baseline_name(enum weft_baseline_kind kind)
 {
-	return (unsigned)kind < WEFT_RIVAL_KINDS ? kinds[kind].name : "?";
+	return (unsigned)kind < WEFT_BASELINE_KINDS ? kinds[kind].name : "?";
 }
 
-bool weft_rival_is_roce(enum weft_rival_kind kind)
+bool weft_baseline_is_roce(enum weft_baseline_kind kind)
 {
 	return kinds[kind].has_rate;
 }
 
-bool weft_rival_find(const char *name, enum weft_rival_kind *kind)
+bool weft_baseline_find(const char *name, enum weft_baseline_kind *kind)
 {
-	for (unsigned i = 0; i < WEFT_RIVAL_KINDS; i++) {
+	for (unsigned i = 0; i < WEFT_BASELINE_KINDS; i++) {
 		const char *a = kinds[i].name, *b = name;
 
 		while (*a && *a == *b) {
@@ -67,7 +67,7 @@ bool weft_rival_find(const char *name, enum weft_rival_kind *kind)
 			b++;
 		}
 		if (*a == *b) {
-			*kind = (enum weft_rival_kind)i;
+			*kind = (enum weft_baseline_kind)i;
 			return true;
 		}
 	}

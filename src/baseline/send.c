@@ -19,7 +19,7 @@
 enum { FEW = 3, STARVED_RTOS = 8 };
 #define SHORT_RTO_PS UINT64_C(100000000)
 
-void send_restart_timer(struct weft_rival *r, struct sender *s)
+void send_restart_timer(struct weft_baseline *r, struct sender *s)
 {
 	uint64_t rto_ps = r->config.settings.rto_ps;
 	uint32_t out = r->kind->is_selective ? in_flight(s) : s->next - s->una;
@@ -35,7 +35,7 @@ void send_restart_timer(struct weft_rival *r, struct sender *s)
 	s->old = s->next;
 }
 
-void rtx_mark(struct weft_rival *r, struct sender *s, uint32_t psn)
+void rtx_mark(struct weft_baseline *r, struct sender *s, uint32_t psn)
 {
 	uint64_t *rtx = bits_of(r, r->rtx, sender_index(r, s));
 
@@ -47,7 +47,7 @@ void rtx_mark(struct weft_rival *r, struct sender *s, uint32_t psn)
 		s->rtx_from = psn;
 }
 
-static void time_out(struct weft_rival *r, struct sender *s)
+static void time_out(struct weft_baseline *r, struct sender *s)
 {
 	uint32_t marked = s->n_rtx;
 	bool is_idle = r->kind->is_pulled && !in_flight(s);
@@ -79,7 +79,7 @@ static void time_out(struct weft_rival *r, struct sender *s)
 	send_restart_timer(r, s);
 }
 
-void send_timer(struct weft_rival *r, struct sender *s)
+void send_timer(struct weft_baseline *r, struct sender *s)
 {
 	if (s->rto_ps <= r->now_ps)
 		time_out(r, s);
@@ -88,7 +88,7 @@ void send_timer(struct weft_rival *r, struct sender *s)
 	agenda_settle(r, s);
 }
 
-static uint32_t take_rtx(struct weft_rival *r, struct sender *s)
+static uint32_t take_rtx(struct weft_baseline *r, struct sender *s)
 {
 	uint64_t *rtx = bits_of(r, r->rtx, sender_index(r, s));
 	uint32_t psn = s->rtx_from;
@@ -111,7 +111,7 @@ static uint32_t demand_of(const struct sender *s)
 	return s->pulls + (unsent > s->credits ? unsent - s->credits : 0);
 }
 
-static void fill(struct weft_rival *r, struct sender *s, struct weft_pkt *pkt)
+static void fill(struct weft_baseline *r, struct sender *s, struct weft_pkt *pkt)
 {
 	const struct conn *conn = &r->sends[s->conn];
 	bool is_repeat = s->n_rtx;
@@ -140,9 +140,9 @@ static void fill(struct weft_rival *r, struct sender *s, struct weft_pkt *pkt)
 		send_restart_timer(r, s);
 }
 
-static void pace(struct weft_rival *r, struct sender *s, const struct weft_pkt *pkt)
+static void pace(struct weft_baseline *r, struct sender *s, const struct weft_pkt *pkt)
 {
-	const struct weft_rival_config *c = &r->config;
+	const struct weft_baseline_config *c = &r->config;
 	uint32_t bytes = pkt->w.len_bytes + c->overhead_bytes;
 
 	dcqcn_on_sent(&s->rate, &c->settings, c->port_bps, bytes);
@@ -157,7 +157,7 @@ static void pace(struct weft_rival *r, struct sender *s, const struct weft_pkt *
  * known here, so a round is 64 hashes with reversed bits: of any power of two of paths, each has
  * its turn before one has its second.
  */
-static uint32_t hash_of_next(struct weft_rival *r, struct sender *s)
+static uint32_t hash_of_next(struct weft_baseline *r, struct sender *s)
 {
 	uint32_t dice = (uint32_t)weft_rng_u64(&r->rng), bits, hash = 0;
 
@@ -171,7 +171,7 @@ static uint32_t hash_of_next(struct weft_rival *r, struct sender *s)
 	return hash | dice >> 6;
 }
 
-static bool send_data(struct weft_rival *r, struct weft_pkt *pkt, uint32_t free)
+static bool send_data(struct weft_baseline *r, struct weft_pkt *pkt, uint32_t free)
 {
 	uint32_t index = NONE;
 
@@ -195,8 +195,8 @@ static bool send_data(struct weft_rival *r, struct weft_pkt *pkt, uint32_t free)
 	return true;
 }
 
-bool weft_rival_output(
-	struct weft_rival *r, struct weft_pkt *pkt, uint32_t free, uint32_t paused, uint64_t now_ps)
+bool weft_baseline_output(struct weft_baseline *r, struct weft_pkt *pkt, uint32_t free,
+	uint32_t paused, uint64_t now_ps)
 {
 	struct sender *s;
 
@@ -209,19 +209,19 @@ bool weft_rival_output(
 	return answer_take(r, free, pkt) || send_data(r, pkt, free & ~paused);
 }
 
-uint64_t weft_rival_next_ps(const struct weft_rival *r)
+uint64_t weft_baseline_next_ps(const struct weft_baseline *r)
 {
 	uint64_t next_ps = r->n_heap ? r->senders[r->heap[0]].wake_ps : WEFT_NEVER;
 
 	return r->pull_first == NONE ? next_ps : WEFT_MIN(next_ps, r->pull_ps);
 }
 
-bool weft_rival_wants_output(const struct weft_rival *r)
+bool weft_baseline_wants_output(const struct weft_baseline *r)
 {
 	return r->n_ready || r->n_answers;
 }
 
-void weft_rival_routes_changed(struct weft_rival *r)
+void weft_baseline_routes_changed(struct weft_baseline *r)
 {
 	r->epoch++;
 	for (uint32_t i = 0; i < r->n_senders; i++)

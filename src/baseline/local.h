@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RIVAL_LOCAL_H
-#define RIVAL_LOCAL_H
+#ifndef BASELINE_LOCAL_H
+#define BASELINE_LOCAL_H
 /*
- * What the files of rival share.
+ * What the files of baseline share.
  *
  *   table.c   kinds, and what each of them does       open.c    memory, settings, numbers
  *   post.c    messages into packets and back          send.c    what leaves next, and by which port
@@ -11,7 +11,7 @@
  *   dcqcn.c   a rate by marks     dctcp.c a window by marks     check.c
  */
 #include <weft/base.h>
-#include <weft/rival.h>
+#include <weft/baseline.h>
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ struct kind { /* see table.c */
 	bool is_striped; /* queue pair i lives on plane i */
 	uint32_t rto_us;
 };
-const struct kind *kind_of(enum weft_rival_kind kind);
+const struct kind *kind_of(enum weft_baseline_kind kind);
 
 struct dcqcn {
 	uint64_t rate_bps, target_bps;
@@ -119,8 +119,8 @@ struct answers {
 	uint32_t first, end;
 };
 
-struct weft_rival {
-	struct weft_rival_config config;
+struct weft_baseline {
+	struct weft_baseline_config config;
 	const struct kind *kind;
 	uint32_t qps, window_pkts, bits; /* bits: of each bitmap */
 	uint32_t n_senders, n_receivers;
@@ -139,12 +139,12 @@ struct weft_rival {
 	uint32_t n_ready, n_answers;
 	struct answers answers[LISTS];
 	uint32_t pull_first, pull_last;
-	struct weft_rival_done dones[DONES];
+	struct weft_baseline_done dones[DONES];
 	uint32_t first_done, end_done;
 	uint32_t epoch;
 	uint64_t now_ps;
 	struct weft_rng rng;
-	struct weft_rival_counters counters;
+	struct weft_baseline_counters counters;
 };
 
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
@@ -160,19 +160,19 @@ static inline uint32_t psn_near(uint32_t psn, uint32_t near)
 
 /* ---- bitmaps, in a circle ---- */
 
-static inline uint64_t *bits_of(const struct weft_rival *r, uint64_t *bits, uint32_t qp)
+static inline uint64_t *bits_of(const struct weft_baseline *r, uint64_t *bits, uint32_t qp)
 {
 	return bits + (uint64_t)qp * (r->bits / 64);
 }
-static inline bool bit_get(const struct weft_rival *r, const uint64_t *bits, uint32_t psn)
+static inline bool bit_get(const struct weft_baseline *r, const uint64_t *bits, uint32_t psn)
 {
 	return bits[psn % r->bits / 64] >> psn % 64 & 1;
 }
-static inline void bit_set(const struct weft_rival *r, uint64_t *bits, uint32_t psn)
+static inline void bit_set(const struct weft_baseline *r, uint64_t *bits, uint32_t psn)
 {
 	bits[psn % r->bits / 64] |= UINT64_C(1) << psn % 64;
 }
-static inline void bit_clear(const struct weft_rival *r, uint64_t *bits, uint32_t psn)
+static inline void bit_clear(const struct weft_baseline *r, uint64_t *bits, uint32_t psn)
 {
 	bits[psn % r->bits / 64] &= ~(UINT64_C(1) << psn % 64);
 }
@@ -183,7 +183,7 @@ static inline uint32_t in_flight(const struct sender *s)
 	return s->next - s->una - s->n_acked - s->n_rtx;
 }
 
-static inline uint32_t sender_index(const struct weft_rival *r, const struct sender *s)
+static inline uint32_t sender_index(const struct weft_baseline *r, const struct sender *s)
 {
 	return (uint32_t)(s - r->senders);
 }
@@ -191,44 +191,45 @@ static inline uint32_t sender_index(const struct weft_rival *r, const struct sen
 /* ---- agenda.c ---- */
 
 /* After anything about it has changed: into the list it belongs to, awake in time. */
-void agenda_settle(struct weft_rival *r, struct sender *s);
-bool agenda_may_send(const struct weft_rival *r, const struct sender *s);
-void agenda_rotate(struct weft_rival *r, struct sender *s); /* behind the others of its list */
-struct sender *agenda_due(struct weft_rival *r);            /* out of the heap; NULL: none */
-void agenda_path(struct weft_rival *r, struct sender *s);   /* of a queue pair with one path */
+void agenda_settle(struct weft_baseline *r, struct sender *s);
+bool agenda_may_send(const struct weft_baseline *r, const struct sender *s);
+void agenda_rotate(struct weft_baseline *r, struct sender *s); /* behind the others of its list */
+struct sender *agenda_due(struct weft_baseline *r);            /* out of the heap; NULL: none */
+void agenda_path(struct weft_baseline *r, struct sender *s);   /* of a queue pair with one path */
 
 /* ---- post.c ---- */
 
-void post_feed(struct weft_rival *r, uint32_t conn); /* messages that wait, while there is room */
-void post_finish(struct weft_rival *r, uint32_t conn); /* tells of those that are acknowledged */
+void post_feed(
+	struct weft_baseline *r, uint32_t conn); /* messages that wait, while there is room */
+void post_finish(struct weft_baseline *r, uint32_t conn); /* tells of those that are acknowledged */
 /* Fills in what packet psn of a queue pair carries. */
-void post_cut(const struct weft_rival *r, const struct sender *s, uint32_t psn,
+void post_cut(const struct weft_baseline *r, const struct sender *s, uint32_t psn,
 	struct weft_pkt *pkt);
-void done_tell(struct weft_rival *r, uint64_t id, bool arrived);
+void done_tell(struct weft_baseline *r, uint64_t id, bool arrived);
 
 /* ---- send.c, heard.c, receive.c, answer.c ---- */
 
-void send_timer(struct weft_rival *r, struct sender *s);
-void send_restart_timer(struct weft_rival *r, struct sender *s);
-void rtx_mark(struct weft_rival *r, struct sender *s, uint32_t psn);
-void heard(struct weft_rival *r, const struct weft_pkt *pkt);
-void receive(struct weft_rival *r, const struct weft_pkt *pkt);
-void answer_push(struct weft_rival *r, struct answer answer);
+void send_timer(struct weft_baseline *r, struct sender *s);
+void send_restart_timer(struct weft_baseline *r, struct sender *s);
+void rtx_mark(struct weft_baseline *r, struct sender *s, uint32_t psn);
+void heard(struct weft_baseline *r, const struct weft_pkt *pkt);
+void receive(struct weft_baseline *r, const struct weft_pkt *pkt);
+void answer_push(struct weft_baseline *r, struct answer answer);
 /* The path of a hash by one of those ports, picked at random; false: none leads there. */
-bool spray(struct weft_rival *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
+bool spray(struct weft_baseline *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
 	uint8_t *port);
-bool answer_take(struct weft_rival *r, uint32_t free, struct weft_pkt *pkt);
-void pull_want(struct weft_rival *r, struct receiver *v);
-void pull_due(struct weft_rival *r);
+bool answer_take(struct weft_baseline *r, uint32_t free, struct weft_pkt *pkt);
+void pull_want(struct weft_baseline *r, struct receiver *v);
+void pull_due(struct weft_baseline *r);
 
 /* ---- dcqcn.c, dctcp.c ---- */
 
 void dcqcn_init(struct dcqcn *d, uint64_t line_bps);
-void dcqcn_on_cnp(struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps,
+void dcqcn_on_cnp(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
 	uint64_t now_ps);
-void dcqcn_on_sent(struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps,
+void dcqcn_on_sent(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
 	uint32_t bytes);
-void dcqcn_on_time(struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps,
+void dcqcn_on_time(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
 	uint64_t now_ps);
 static inline uint64_t dcqcn_next_ps(const struct dcqcn *d)
 {

@@ -9,10 +9,10 @@ static bool lose_third(struct pair *p, struct weft_pkt *pkt, uint32_t from)
 }
 
 /* A third of everything is lost, both ways: all of them bring it across, and stay whole. */
-TEST(weft_rival_check__finds_nothing_wrong_under_loss)
+TEST(weft_baseline_check__finds_nothing_wrong_under_loss)
 {
-	for (unsigned kind = WEFT_RIVAL_ROCE; kind < WEFT_RIVAL_KINDS; kind++) {
-		struct pair *p = pair_make((enum weft_rival_kind)kind);
+	for (unsigned kind = WEFT_BASELINE_ROCE; kind < WEFT_BASELINE_KINDS; kind++) {
+		struct pair *p = pair_make((enum weft_baseline_kind)kind);
 
 		p->config.settings.qps = 2;
 		p->config.planes = 2;
@@ -27,27 +27,27 @@ TEST(weft_rival_check__finds_nothing_wrong_under_loss)
 	}
 }
 
-TEST(weft_rival_check__finds_what_is_wrong)
+TEST(weft_baseline_check__finds_what_is_wrong)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_NDP);
+	struct pair *p = pair_make(WEFT_BASELINE_NDP);
 
 	pair_open(p);
 	pair_post(p, 0, 100000);
 	pair_run(p, 1000000);
 	p->end[0]->senders[0].n_rtx++;
-	CHECK_PANICS(weft_rival_check(p->end[0]));
+	CHECK_PANICS(weft_baseline_check(p->end[0]));
 	pair_close(p);
 }
 
-TEST(weft_rival_look__says_how_far_it_is)
+TEST(weft_baseline_look__says_how_far_it_is)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_SPRAY);
-	struct weft_rival_sender s;
+	struct pair *p = pair_make(WEFT_BASELINE_SPRAY);
+	struct weft_baseline_sender s;
 
 	pair_open(p);
 	pair_post(p, 0, 30 * 4096);
 	pair_run(p, 1000000);
-	weft_rival_look(p->end[0], 0, 0, &s);
+	weft_baseline_look(p->end[0], 0, 0, &s);
 	CHECK_EQ(s.end, 30);
 	CHECK_EQ(s.next, p->sent);
 	CHECK_EQ(s.acked, 0);

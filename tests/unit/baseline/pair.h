@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef PAIR_H
 #define PAIR_H
-/* pair - two hosts with a rival's transport, a line between them, and a hand that takes packets. */
+/* pair - two hosts with a baseline transport, a line between them, a hand that takes packets. */
 #include "check.h"
 #include "local.h"
 
@@ -16,8 +16,8 @@ struct flight {
 };
 
 struct pair {
-	struct weft_rival_config config;
-	struct weft_rival *end[2];
+	struct weft_baseline_config config;
+	struct weft_baseline *end[2];
 	struct flight flights[FLIGHTS];
 	uint32_t first, last, sent; /* sent: data packets, by end 0 */
 	uint64_t now_ps, free_ps[2][PLANES_MAX];
@@ -36,22 +36,22 @@ static inline uint32_t pair_path(
 
 	CHECK(peer < 2);
 	p->asked++;
-	*port = (uint8_t)(plane == WEFT_RIVAL_ANY_PLANE ? hash % p->config.planes : plane);
-	if (*port == p->gone && plane != WEFT_RIVAL_ANY_PLANE)
-		return WEFT_RIVAL_NO_PATH;
+	*port = (uint8_t)(plane == WEFT_BASELINE_ANY_PLANE ? hash % p->config.planes : plane);
+	if (*port == p->gone && plane != WEFT_BASELINE_ANY_PLANE)
+		return WEFT_BASELINE_NO_PATH;
 	if (*port == p->gone)
 		*port = (uint8_t)((*port + 1u) % p->config.planes);
 	return (uint32_t)*port << 16 | hash % 64;
 }
 
 /* 100 Gb/s, 4 KiB packets, one connection from 0 to 1, up to 64 messages. */
-static inline struct pair *pair_make(enum weft_rival_kind kind)
+static inline struct pair *pair_make(enum weft_baseline_kind kind)
 {
 	struct pair *p = calloc(1, sizeof(*p));
 
 	REQUIRE(p);
 	p->gone = NONE;
-	p->config = (struct weft_rival_config){ .settings = { .kind = kind },
+	p->config = (struct weft_baseline_config){ .settings = { .kind = kind },
 		.planes = 1,
 		.sends = 1,
 		.receives = 1,
@@ -69,30 +69,30 @@ static inline struct pair *pair_make(enum weft_rival_kind kind)
 static inline void pair_open(struct pair *p)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		struct weft_rival_config config = p->config;
+		struct weft_baseline_config config = p->config;
 
 		config.host = i;
 		config.seed += i;
-		size_t bytes = weft_rival_size(&config);
+		size_t bytes = weft_baseline_size(&config);
 
 		REQUIRE(bytes);
 		void *block = aligned_alloc(64, WEFT_ALIGN_UP(bytes, (size_t)64));
 
-		REQUIRE(block && weft_rival_init(&p->end[i], block, &config));
-		weft_rival_connect(p->end[i], i, 0, !i, 0);
+		REQUIRE(block && weft_baseline_init(&p->end[i], block, &config));
+		weft_baseline_connect(p->end[i], i, 0, !i, 0);
 	}
 }
 
 static inline void pair_post(struct pair *p, uint64_t id, uint32_t len_bytes)
 {
-	CHECK(weft_rival_post(p->end[0], 0, id, len_bytes, p->now_ps));
+	CHECK(weft_baseline_post(p->end[0], 0, id, len_bytes, p->now_ps));
 }
 
 static inline void pair_take(struct pair *p, uint32_t end)
 {
-	struct weft_rival_done done;
+	struct weft_baseline_done done;
 
-	while (weft_rival_poll(p->end[end], &done)) {
+	while (weft_baseline_poll(p->end[end], &done)) {
 		uint64_t *at = done.arrived ? p->arrived : p->done;
 
 		REQUIRE(done.id < 64);
@@ -100,7 +100,7 @@ static inline void pair_take(struct pair *p, uint32_t end)
 		CHECK_EQ(at[done.id], 0); /* once */
 		at[done.id] = p->now_ps;
 	}
-	weft_rival_check(p->end[end]);
+	weft_baseline_check(p->end[end]);
 }
 
 static inline void pair_send(struct pair *p, uint32_t end)
@@ -112,7 +112,7 @@ static inline void pair_send(struct pair *p, uint32_t end)
 
 		for (uint32_t i = 0; i < p->config.planes; i++)
 			free |= (uint32_t)(p->free_ps[end][i] <= p->now_ps) << i;
-		if (!weft_rival_output(p->end[end], &pkt, free, end ? 0 : p->paused, p->now_ps))
+		if (!weft_baseline_output(p->end[end], &pkt, free, end ? 0 : p->paused, p->now_ps))
 			return;
 		CHECK(free >> pkt.port & 1);
 		bool is_data = weft_op_is_write(pkt.op);
@@ -138,11 +138,12 @@ static inline uint64_t pair_next(const struct pair *p)
 	for (uint32_t i = p->first; i != p->last; i++)
 		next_ps = WEFT_MIN(next_ps, p->flights[i % FLIGHTS].at_ps);
 	for (uint32_t end = 0; end < 2; end++) {
-		uint64_t own_ps = weft_rival_next_ps(p->end[end]);
+		uint64_t own_ps = weft_baseline_next_ps(p->end[end]);
 
 		next_ps = WEFT_MIN(next_ps, WEFT_MAX(own_ps, p->now_ps));
 		for (uint32_t i = 0; i < p->config.planes; i++) {
-			if (weft_rival_wants_output(p->end[end]) && p->free_ps[end][i] > p->now_ps)
+			if (weft_baseline_wants_output(p->end[end]) &&
+				p->free_ps[end][i] > p->now_ps)
 				next_ps = WEFT_MIN(next_ps, p->free_ps[end][i]);
 		}
 	}
@@ -166,7 +167,7 @@ static inline void pair_run(struct pair *p, uint64_t until_ps)
 			if (f->at_ps > p->now_ps)
 				continue;
 			f->at_ps = WEFT_NEVER;
-			weft_rival_input(p->end[f->to], &f->pkt, p->now_ps);
+			weft_baseline_input(p->end[f->to], &f->pkt, p->now_ps);
 			pair_take(p, f->to);
 		}
 		while (p->first != p->last && p->flights[p->first % FLIGHTS].at_ps == WEFT_NEVER)

@@ -16,17 +16,17 @@ static int parse(struct weft_sim_config *config, const char *a, const char *b, c
 	}
 	argv[argc] = NULL;
 	weft_sim_config_default(config);
-	return argp_parse(&sim_rival_argp, argc, argv, ARGP_SILENT, NULL, config);
+	return argp_parse(&sim_baseline_argp, argc, argv, ARGP_SILENT, NULL, config);
 }
 
-TEST(sim_rival_argp__sets_what_it_is_told)
+TEST(sim_baseline_argp__sets_what_it_is_told)
 {
 	struct weft_sim_config c;
 
 	CHECK(!parse(&c, "--transport=roce", "--qps=4", "--dcqcn"));
-	CHECK_EQ(c.rival.kind, WEFT_RIVAL_ROCE);
-	CHECK_EQ(c.rival.qps, 4);
-	CHECK(c.rival.dcqcn);
+	CHECK_EQ(c.baseline.kind, WEFT_BASELINE_ROCE);
+	CHECK_EQ(c.baseline.qps, 4);
+	CHECK(c.baseline.dcqcn);
 	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_UNSAID);
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(1000000000000));
 	CHECK(!parse(&c, "--transport=stripe", "--pfc", "--bgp-detect=50ms"));
@@ -34,10 +34,10 @@ TEST(sim_rival_argp__sets_what_it_is_told)
 	CHECK_EQ(c.bgp_detect_ps, UINT64_C(50000000000));
 	CHECK(!parse(&c, "--transport=ndp", "--window=30", "--rto=1ms"));
 	CHECK_EQ(c.discipline, WEFT_DISCIPLINE_UNSAID);
-	CHECK_EQ(c.rival.window_pkts, 30);
-	CHECK_EQ(c.rival.rto_ps, 1000000000);
+	CHECK_EQ(c.baseline.window_pkts, 30);
+	CHECK_EQ(c.baseline.rto_ps, 1000000000);
 	CHECK(!parse(&c, "--transport=mrc", NULL, NULL));
-	CHECK_EQ(c.rival.kind, WEFT_RIVAL_NONE);
+	CHECK_EQ(c.baseline.kind, WEFT_BASELINE_NONE);
 	/* No option is without effect. */
 	CHECK(parse(&c, "--dcqcn", NULL, NULL));
 	CHECK(parse(&c, "--transport=mrc", "--pfc", NULL));

@@ -9,23 +9,23 @@
  */
 #include "local.h"
 
-static struct message *message_of(const struct weft_rival *r, uint32_t conn, uint32_t number)
+static struct message *message_of(const struct weft_baseline *r, uint32_t conn, uint32_t number)
 {
 	return &r->messages[(uint64_t)conn * MESSAGES + number % MESSAGES];
 }
 
-static uint32_t *ends_of(const struct weft_rival *r, uint32_t conn, uint32_t number)
+static uint32_t *ends_of(const struct weft_baseline *r, uint32_t conn, uint32_t number)
 {
 	return &r->ends[((uint64_t)conn * MESSAGES + number % MESSAGES) * r->qps];
 }
 
-void done_tell(struct weft_rival *r, uint64_t id, bool arrived)
+void done_tell(struct weft_baseline *r, uint64_t id, bool arrived)
 {
 	WEFT_ASSERT(r->end_done - r->first_done < DONES); /* nobody polls */
-	r->dones[r->end_done++ % DONES] = (struct weft_rival_done){ id, arrived };
+	r->dones[r->end_done++ % DONES] = (struct weft_baseline_done){ id, arrived };
 }
 
-static void begin(struct weft_rival *r, uint32_t index, const struct queued *q)
+static void begin(struct weft_baseline *r, uint32_t index, const struct queued *q)
 {
 	struct conn *conn = &r->sends[index];
 	uint32_t pkts = (uint32_t)WEFT_DIV_UP((uint64_t)q->len_bytes, r->config.payload_bytes);
@@ -54,7 +54,7 @@ static void begin(struct weft_rival *r, uint32_t index, const struct queued *q)
 	}
 }
 
-void post_feed(struct weft_rival *r, uint32_t index)
+void post_feed(struct weft_baseline *r, uint32_t index)
 {
 	struct conn *conn = &r->sends[index];
 
@@ -69,7 +69,7 @@ void post_feed(struct weft_rival *r, uint32_t index)
 	}
 }
 
-void post_finish(struct weft_rival *r, uint32_t index)
+void post_finish(struct weft_baseline *r, uint32_t index)
 {
 	struct conn *conn = &r->sends[index];
 
@@ -85,7 +85,7 @@ void post_finish(struct weft_rival *r, uint32_t index)
 }
 
 void post_cut(
-	const struct weft_rival *r, const struct sender *s, uint32_t psn, struct weft_pkt *pkt)
+	const struct weft_baseline *r, const struct sender *s, uint32_t psn, struct weft_pkt *pkt)
 {
 	const struct conn *conn = &r->sends[s->conn];
 	uint32_t qp = sender_index(r, s) - s->conn * r->qps, number = conn->oldest;
@@ -107,8 +107,8 @@ void post_cut(
 								     : r->config.payload_bytes) };
 }
 
-bool weft_rival_post(
-	struct weft_rival *r, uint32_t number, uint64_t id, uint32_t len_bytes, uint64_t now_ps)
+bool weft_baseline_post(
+	struct weft_baseline *r, uint32_t number, uint64_t id, uint32_t len_bytes, uint64_t now_ps)
 {
 	WEFT_ASSERT(number < r->config.sends && now_ps >= r->now_ps);
 	struct conn *conn = &r->sends[number];
@@ -128,7 +128,7 @@ bool weft_rival_post(
 	return true;
 }
 
-bool weft_rival_poll(struct weft_rival *r, struct weft_rival_done *done)
+bool weft_baseline_poll(struct weft_baseline *r, struct weft_baseline_done *done)
 {
 	if (r->first_done == r->end_done)
 		return false;

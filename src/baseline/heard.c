@@ -10,7 +10,7 @@
 #include "local.h"
 
 /* How many packets became acknowledged; they are forgotten. */
-static uint32_t advance(struct weft_rival *r, struct sender *s, uint32_t una)
+static uint32_t advance(struct weft_baseline *r, struct sender *s, uint32_t una)
 {
 	uint32_t fresh = una - s->una;
 
@@ -35,7 +35,7 @@ static uint32_t advance(struct weft_rival *r, struct sender *s, uint32_t una)
 	return fresh;
 }
 
-static uint32_t take_sacked(struct weft_rival *r, struct sender *s, uint32_t psn)
+static uint32_t take_sacked(struct weft_baseline *r, struct sender *s, uint32_t psn)
 {
 	uint64_t *acked = bits_of(r, r->acked, sender_index(r, s));
 	uint64_t *rtx = bits_of(r, r->rtx, sender_index(r, s));
@@ -50,7 +50,7 @@ static uint32_t take_sacked(struct weft_rival *r, struct sender *s, uint32_t psn
 }
 
 /* IRN: marks what is missing below the highest packet that has arrived. */
-static void find_gaps(struct weft_rival *r, struct sender *s, uint32_t highest)
+static void find_gaps(struct weft_baseline *r, struct sender *s, uint32_t highest)
 {
 	if (s->recovering && psn_diff(s->una, s->recover) >= 0)
 		s->recovering = false;
@@ -78,7 +78,7 @@ static bool read_una(const struct sender *s, uint32_t psn, uint32_t *una)
 	return true;
 }
 
-static bool on_ack(struct weft_rival *r, struct sender *s, const struct weft_pkt *pkt)
+static bool on_ack(struct weft_baseline *r, struct sender *s, const struct weft_pkt *pkt)
 {
 	bool is_nak = pkt->ack.syndrome == WEFT_AETH_NAK_PSN_SEQUENCE;
 	uint32_t una;
@@ -97,7 +97,7 @@ static bool on_ack(struct weft_rival *r, struct sender *s, const struct weft_pkt
 	return true;
 }
 
-static bool on_sack(struct weft_rival *r, struct sender *s, const struct weft_pkt *pkt)
+static bool on_sack(struct weft_baseline *r, struct sender *s, const struct weft_pkt *pkt)
 {
 	const struct weft_pkt_sack *sack = &pkt->sack;
 	uint32_t una, fresh = 0, highest, before = s->una;
@@ -127,7 +127,7 @@ static bool on_sack(struct weft_rival *r, struct sender *s, const struct weft_pk
 	return true;
 }
 
-static bool on_nack(struct weft_rival *r, struct sender *s, const struct weft_pkt *pkt)
+static bool on_nack(struct weft_baseline *r, struct sender *s, const struct weft_pkt *pkt)
 {
 	if (!r->kind->is_spray)
 		return false;
@@ -140,7 +140,7 @@ static bool on_nack(struct weft_rival *r, struct sender *s, const struct weft_pk
 	return true;
 }
 
-static bool on_pull(struct weft_rival *r, struct sender *s, const struct weft_pkt *pkt)
+static bool on_pull(struct weft_baseline *r, struct sender *s, const struct weft_pkt *pkt)
 {
 	uint32_t pulls = psn_near(pkt->psn, s->pulls);
 	int32_t more = psn_diff(pulls, s->pulls);
@@ -155,7 +155,7 @@ static bool on_pull(struct weft_rival *r, struct sender *s, const struct weft_pk
 	return true;
 }
 
-static bool on_cnp(struct weft_rival *r, struct sender *s)
+static bool on_cnp(struct weft_baseline *r, struct sender *s)
 {
 	if (!r->config.settings.dcqcn)
 		return false;
@@ -164,7 +164,7 @@ static bool on_cnp(struct weft_rival *r, struct sender *s)
 	return true;
 }
 
-void heard(struct weft_rival *r, const struct weft_pkt *pkt)
+void heard(struct weft_baseline *r, const struct weft_pkt *pkt)
 {
 	bool ok = false;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pair.h"
 
-static const enum weft_rival_kind kinds[] = { WEFT_RIVAL_ROCE, WEFT_RIVAL_ROCE_SR,
-	WEFT_RIVAL_STRIPE, WEFT_RIVAL_SPRAY, WEFT_RIVAL_NDP };
+static const enum weft_baseline_kind kinds[] = { WEFT_BASELINE_ROCE, WEFT_BASELINE_ROCE_SR,
+	WEFT_BASELINE_STRIPE, WEFT_BASELINE_SPRAY, WEFT_BASELINE_NDP };
 
 /* All sizes, more messages than may be under way, one and many queue pairs and planes. */
-TEST(weft_rival_post__brings_every_message_across_once)
+TEST(weft_baseline_post__brings_every_message_across_once)
 {
 	static const uint32_t sizes[] = { 1, 4095, 4096, 4097, 100000, 12288, 40 };
 
@@ -23,17 +23,17 @@ TEST(weft_rival_post__brings_every_message_across_once)
 		pair_run(p, WEFT_NEVER);
 		for (uint32_t i = 0; i < 40; i++)
 			CHECK(p->arrived[i] && p->done[i] > p->arrived[i]);
-		CHECK_EQ(weft_rival_stats(p->end[1])->rx_data_bytes, sum);
-		CHECK_EQ(weft_rival_stats(p->end[0])->tx_rtx_pkts, 0);
-		CHECK_EQ(weft_rival_stats(p->end[0])->timeouts, 0);
-		CHECK_EQ(weft_rival_stats(p->end[0])->drops, 0);
-		CHECK_EQ(weft_rival_stats(p->end[1])->drops, 0);
+		CHECK_EQ(weft_baseline_stats(p->end[1])->rx_data_bytes, sum);
+		CHECK_EQ(weft_baseline_stats(p->end[0])->tx_rtx_pkts, 0);
+		CHECK_EQ(weft_baseline_stats(p->end[0])->timeouts, 0);
+		CHECK_EQ(weft_baseline_stats(p->end[0])->drops, 0);
+		CHECK_EQ(weft_baseline_stats(p->end[1])->drops, 0);
 		pair_close(p);
 	}
 }
 
 /* The longest there is: it begins, and is not over for a while. */
-TEST(weft_rival_post__takes_four_gibibytes)
+TEST(weft_baseline_post__takes_four_gibibytes)
 {
 	for (unsigned k = 0; k < WEFT_COUNT(kinds); k++) {
 		struct pair *p = pair_make(kinds[k]);
@@ -41,44 +41,44 @@ TEST(weft_rival_post__takes_four_gibibytes)
 		pair_open(p);
 		pair_post(p, 0, UINT32_MAX);
 		pair_run(p, UINT64_C(100000000));
-		CHECK(weft_rival_stats(p->end[1])->rx_data_bytes > 1000000);
+		CHECK(weft_baseline_stats(p->end[1])->rx_data_bytes > 1000000);
 		CHECK(!p->done[0]);
 		pair_close(p);
 	}
 }
 
-TEST(weft_rival_post__refuses_what_it_has_no_room_for)
+TEST(weft_baseline_post__refuses_what_it_has_no_room_for)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 
 	p->config.works = 20;
 	pair_open(p);
-	CHECK(!weft_rival_post(p->end[0], 0, 1, 0, 0));
+	CHECK(!weft_baseline_post(p->end[0], 0, 1, 0, 0));
 	for (uint32_t i = 0; i < 20 + MESSAGES; i++)
 		pair_post(p, i, 1);
-	CHECK(!weft_rival_post(p->end[0], 0, 63, 1, 0));
+	CHECK(!weft_baseline_post(p->end[0], 0, 63, 1, 0));
 	pair_run(p, WEFT_NEVER);
-	CHECK(weft_rival_post(p->end[0], 0, 63, 1, p->now_ps));
+	CHECK(weft_baseline_post(p->end[0], 0, 63, 1, p->now_ps));
 	pair_close(p);
 }
 
 /* Each queue pair has its share of a long message; short ones go round. */
 TEST(post_feed__deals_messages_out)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
-	struct weft_rival_sender s;
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
+	struct weft_baseline_sender s;
 
 	p->config.settings.qps = 4;
 	pair_open(p);
 	pair_post(p, 0, 10 * 4096 - 1);
 	for (uint32_t i = 0; i < 4; i++) {
-		weft_rival_look(p->end[0], 0, i, &s);
+		weft_baseline_look(p->end[0], 0, i, &s);
 		CHECK_EQ(s.end, i < 2 ? 3 : 2);
 	}
 	for (uint32_t i = 0; i < 4; i++)
 		pair_post(p, 1 + i, 100);
 	for (uint32_t i = 0; i < 4; i++) {
-		weft_rival_look(p->end[0], 0, i, &s);
+		weft_baseline_look(p->end[0], 0, i, &s);
 		CHECK_EQ(s.end, i < 2 ? 4 : 3);
 	}
 	pair_close(p);
@@ -86,7 +86,7 @@ TEST(post_feed__deals_messages_out)
 
 TEST(post_cut__makes_only_the_last_packet_short)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 	struct weft_pkt pkt = { 0 };
 
 	p->config.settings.qps = 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rival_ops - two hosts with a rival's transport under any calls, any packets, at any time.
+ * baseline_ops - two hosts with a baseline's transport under any calls, any packets, at any time.
  *
  * The input is a row of operations: messages are posted, time passes, packets come in any order,
  * twice, changed or not at all, ports are paused, routes change.  What must hold: every invariant
@@ -9,7 +9,7 @@
  * arrives and is done once the network behaves.
  */
 #include <weft/base.h>
-#include <weft/rival.h>
+#include <weft/baseline.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ struct input {
 
 struct world {
 	struct input in;
-	struct weft_rival *end[2];
+	struct weft_baseline *end[2];
 	struct weft_pkt flights[FLIGHTS];
 	uint8_t to[FLIGHTS];
 	uint32_t n, salt;
@@ -47,17 +47,17 @@ static uint32_t path(void *user, uint32_t peer, uint32_t plane, uint32_t hash, u
 
 	WEFT_ASSERT(peer < 2);
 	hash += w->salt;
-	*port = (uint8_t)(plane == WEFT_RIVAL_ANY_PLANE ? hash % PLANES : plane);
-	if (plane != WEFT_RIVAL_ANY_PLANE && w->salt % (PLANES + 1) == plane)
-		return WEFT_RIVAL_NO_PATH;
+	*port = (uint8_t)(plane == WEFT_BASELINE_ANY_PLANE ? hash % PLANES : plane);
+	if (plane != WEFT_BASELINE_ANY_PLANE && w->salt % (PLANES + 1) == plane)
+		return WEFT_BASELINE_NO_PATH;
 	return (uint32_t)*port << 16;
 }
 
 static void poll(struct world *w, uint32_t end)
 {
-	struct weft_rival_done done;
+	struct weft_baseline_done done;
 
-	while (weft_rival_poll(w->end[end], &done)) {
+	while (weft_baseline_poll(w->end[end], &done)) {
 		uint32_t owner = done.arrived ? !end : end;
 
 		if (w->forged)
@@ -69,7 +69,7 @@ static void poll(struct world *w, uint32_t end)
 		*once = true;
 		WEFT_ASSERT(w->arrived[owner][done.id]); /* nobody is told before */
 	}
-	weft_rival_check(w->end[end]);
+	weft_baseline_check(w->end[end]);
 }
 
 static void send(struct world *w, uint32_t end, uint32_t free, uint32_t most)
@@ -77,7 +77,7 @@ static void send(struct world *w, uint32_t end, uint32_t free, uint32_t most)
 	struct weft_pkt pkt;
 
 	for (; most && w->n < FLIGHTS; most--) {
-		if (!weft_rival_output(w->end[end], &pkt, free, w->paused, w->now_ps))
+		if (!weft_baseline_output(w->end[end], &pkt, free, w->paused, w->now_ps))
 			break;
 		WEFT_ASSERT(free >> pkt.port & 1 && pkt.peer == !end);
 		WEFT_ASSERT(!weft_op_is_write(pkt.op) || !(w->paused >> pkt.port & 1));
@@ -97,7 +97,7 @@ static void deliver(struct world *w, uint32_t i, bool keep)
 		w->flights[i] = w->flights[--w->n];
 		w->to[i] = w->to[w->n];
 	}
-	weft_rival_input(w->end[to], &pkt, w->now_ps);
+	weft_baseline_input(w->end[to], &pkt, w->now_ps);
 	poll(w, to);
 }
 
@@ -119,7 +119,7 @@ static void post(struct world *w, uint32_t end)
 
 	if (w->posted[end] == WORKS)
 		return;
-	if (weft_rival_post(w->end[end], 0, w->posted[end], len * 4, w->now_ps))
+	if (weft_baseline_post(w->end[end], 0, w->posted[end], len * 4, w->now_ps))
 		w->posted[end]++;
 	else
 		WEFT_ASSERT(!len);
@@ -150,7 +150,7 @@ static void operate(struct world *w)
 		break;
 	case 6:
 		w->salt = get(&w->in);
-		weft_rival_routes_changed(w->end[end]);
+		weft_baseline_routes_changed(w->end[end]);
 		poll(w, end);
 		break;
 	default:
@@ -176,18 +176,19 @@ static void behave(struct world *w)
 			send(w, end, 7, FLIGHTS / 2);
 		w->now_ps += 2000000;
 		for (uint32_t i = 0; i < w->n; i++) {
-			weft_rival_input(w->end[w->to[i]], &w->flights[i], w->now_ps);
+			weft_baseline_input(w->end[w->to[i]], &w->flights[i], w->now_ps);
 			poll(w, w->to[i]);
 		}
 		w->n = 0;
-		uint64_t next =
-			WEFT_MIN(weft_rival_next_ps(w->end[0]), weft_rival_next_ps(w->end[1]));
+		uint64_t next = WEFT_MIN(
+			weft_baseline_next_ps(w->end[0]), weft_baseline_next_ps(w->end[1]));
 
-		if (next != WEFT_NEVER && next > w->now_ps && !weft_rival_wants_output(w->end[0]) &&
-			!weft_rival_wants_output(w->end[1]))
+		if (next != WEFT_NEVER && next > w->now_ps &&
+			!weft_baseline_wants_output(w->end[0]) &&
+			!weft_baseline_wants_output(w->end[1]))
 			w->now_ps = next;
-		if (next == WEFT_NEVER && !weft_rival_wants_output(w->end[0]) &&
-			!weft_rival_wants_output(w->end[1]))
+		if (next == WEFT_NEVER && !weft_baseline_wants_output(w->end[0]) &&
+			!weft_baseline_wants_output(w->end[1]))
 			return;
 	}
 }
@@ -202,10 +203,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	uint8_t kind = get(&w->in), more = get(&w->in);
 
 	w->may_forge = more >> 7;
-	struct weft_rival_config config = {
-		.settings = { .kind = (enum weft_rival_kind)(1 + kind % (WEFT_RIVAL_KINDS - 1)),
+	struct weft_baseline_config config = {
+		.settings = { .kind = (enum weft_baseline_kind)(
+				      1 + kind % (WEFT_BASELINE_KINDS - 1)),
 			.qps = (kind >> 4) % 4,
-			.dcqcn = kind >> 7 && kind % (WEFT_RIVAL_KINDS - 1) < 3,
+			.dcqcn = kind >> 7 && kind % (WEFT_BASELINE_KINDS - 1) < 3,
 			.window_pkts = more % 40 },
 		.planes = PLANES,
 		.sends = 1,
@@ -221,10 +223,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 
 	for (uint32_t end = 0; end < 2; end++) {
 		config.host = config.seed = end;
-		WEFT_ASSERT(weft_rival_size(&config) && weft_rival_size(&config) <= BLOCK);
-		WEFT_ASSERT(weft_rival_init(&w->end[end], blocks[end], &config));
-		weft_rival_connect(w->end[end], false, 0, !end, 0);
-		weft_rival_connect(w->end[end], true, 0, !end, 0);
+		WEFT_ASSERT(weft_baseline_size(&config) && weft_baseline_size(&config) <= BLOCK);
+		WEFT_ASSERT(weft_baseline_init(&w->end[end], blocks[end], &config));
+		weft_baseline_connect(w->end[end], false, 0, !end, 0);
+		weft_baseline_connect(w->end[end], true, 0, !end, 0);
 	}
 	for (unsigned i = 0; i < OPS_MAX && w->in.at < w->in.end; i++)
 		operate(w);

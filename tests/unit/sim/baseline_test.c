@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "small.h"
 
-static struct small make(const char *fabric, enum weft_rival_kind kind)
+static struct small make(const char *fabric, enum weft_baseline_kind kind)
 {
 	struct small s = small_make(fabric);
 
-	s.config.rival.kind = kind;
-	s.config.discipline = kind == WEFT_RIVAL_SPRAY || kind == WEFT_RIVAL_NDP
+	s.config.baseline.kind = kind;
+	s.config.discipline = kind == WEFT_BASELINE_SPRAY || kind == WEFT_BASELINE_NDP
 				      ? WEFT_DISCIPLINE_TRIM
 				      : WEFT_DISCIPLINE_DROP_TAIL;
 	return s;
@@ -15,9 +15,9 @@ static struct small make(const char *fabric, enum weft_rival_kind kind)
 /* One packet in an empty fabric takes what arithmetic says, to the picosecond: a SACK is as long
  * as the shortest frame and 32 bytes, and crosses four links.
  */
-TEST(rival_run__takes_exactly_as_long_as_arithmetic_says)
+TEST(baseline_run__takes_exactly_as_long_as_arithmetic_says)
 {
-	struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE);
+	struct small s = make(SMALL_ONE, WEFT_BASELINE_ROCE);
 
 	s.flows[s.n++] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 4096 };
 	small_run(&s);
@@ -27,17 +27,17 @@ TEST(rival_run__takes_exactly_as_long_as_arithmetic_says)
 }
 
 /* Every kind on one plane and four, whole: nothing is left over, and the same for two threads. */
-TEST(rival_run__is_the_same_for_any_number_of_threads)
+TEST(baseline_run__is_the_same_for_any_number_of_threads)
 {
-	for (unsigned i = 0; i < 2 * (WEFT_RIVAL_KINDS - 1); i++) {
+	for (unsigned i = 0; i < 2 * (WEFT_BASELINE_KINDS - 1); i++) {
 		uint64_t digest = 0;
 
 		for (uint32_t threads = 1; threads <= 3; threads += 2) {
 			struct small s = make(i % 2 ? SMALL_FOUR : SMALL_ONE,
-				(enum weft_rival_kind)(WEFT_RIVAL_ROCE + i / 2));
+				(enum weft_baseline_kind)(WEFT_BASELINE_ROCE + i / 2));
 
 			s.config.threads = threads;
-			s.config.rival.qps = 2;
+			s.config.baseline.qps = 2;
 			small_permute(&s, 300000);
 			s.flows[0].dst =
 				s.flows[1].dst == 0 ? 2 : s.flows[1].dst; /* a small incast */
@@ -51,11 +51,11 @@ TEST(rival_run__is_the_same_for_any_number_of_threads)
 	}
 }
 
-/* Edges: what waits for an arrival begins when the last byte has come, over rivals too. */
-TEST(rival_run__tells_of_arrivals)
+/* Edges: what waits for an arrival begins when the last byte has come, over baselines too. */
+TEST(baseline_run__tells_of_arrivals)
 {
 	static const struct weft_sim_edge edges[] = { { .flow = 0, .lag = 0 } };
-	struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE_SR);
+	struct small s = make(SMALL_ONE, WEFT_BASELINE_ROCE_SR);
 	struct weft_sim_times first, second;
 
 	s.config.edges = edges;
@@ -75,12 +75,12 @@ TEST(rival_run__tells_of_arrivals)
 }
 
 /* 8:1 with PFC: nothing is lost, and the line is full; without it go-back-N wastes it. */
-TEST(rival_run__loses_nothing_where_switches_pause)
+TEST(baseline_run__loses_nothing_where_switches_pause)
 {
 	uint64_t last_ps[2];
 
 	for (unsigned pauses = 0; pauses < 2; pauses++) {
-		struct small s = make(SMALL_ONE, WEFT_RIVAL_ROCE);
+		struct small s = make(SMALL_ONE, WEFT_BASELINE_ROCE);
 
 		s.config.discipline = pauses ? WEFT_DISCIPLINE_LOSSLESS : WEFT_DISCIPLINE_DROP_TAIL;
 		CHECK(weft_sim_incast(s.topo, 8, 1000000, 1, s.flows));
@@ -99,18 +99,19 @@ TEST(rival_run__loses_nothing_where_switches_pause)
 	CHECK(last_ps[0] >= 130);
 }
 
-TEST(plan_make__refuses_rivals_that_cannot_be)
+TEST(plan_make__refuses_baselines_that_cannot_be)
 {
-	struct small s = make(SMALL_ONE, WEFT_RIVAL_NDP);
+	struct small s = make(SMALL_ONE, WEFT_BASELINE_NDP);
 	struct weft_sim_memory memory;
 
-	s.config.rival.dcqcn = true;
+	s.config.baseline.dcqcn = true;
 	CHECK(weft_sim_estimate(&s.config, s.flows, 0, &memory, s.error, sizeof(s.error)) < 0);
 	CHECK_STR(s.error, "transport: ndp has no DCQCN");
-	s.config.rival = (struct weft_rival_settings){ .kind = WEFT_RIVAL_ROCE, .qps = 17 };
+	s.config.baseline =
+		(struct weft_baseline_settings){ .kind = WEFT_BASELINE_ROCE, .qps = 17 };
 	CHECK(weft_sim_estimate(&s.config, s.flows, 0, &memory, s.error, sizeof(s.error)) < 0);
 	CHECK_STR(s.error, "qps: 17, allowed is 1 to 16");
-	s.config.rival.kind = WEFT_RIVAL_NONE;
+	s.config.baseline.kind = WEFT_BASELINE_NONE;
 	s.config.discipline = WEFT_DISCIPLINE_LOSSLESS;
 	CHECK(weft_sim_estimate(&s.config, s.flows, 0, &memory, s.error, sizeof(s.error)) < 0);
 	small_close(&s);

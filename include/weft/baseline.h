@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WEFT_RIVAL_H
-#define WEFT_RIVAL_H
+#ifndef WEFT_BASELINE_H
+#define WEFT_BASELINE_H
 /*
- * rival - what MRC replaces, in the same packets: other transports, to be compared with.
+ * baseline - what MRC replaces, in the same packets: other transports, to be compared with.
  *
- *   post --> [connection: 1..16 queue pairs] --weft_rival_output()--> struct weft_pkt
- *                ^ which path: the caller's                              | the caller's network
- *   poll <-- done, arrived <-- [answers] <----weft_rival_input()---------+
+ *   post --> [connection: 1..16 queue pairs] --weft_baseline_output()--> struct weft_pkt
+ *                ^ which path: the caller's                                 | the caller's network
+ *   poll <-- done, arrived <-- [answers] <----weft_baseline_input()---------+
  *
  *   kind      paths                     repeats                     source
  *   ROCE      one per queue pair        go-back-N                   InfiniBand 1.4, 9.7 (RC)
@@ -32,28 +32,28 @@
 extern "C" {
 #endif
 
-#define WEFT_RIVAL_QPS_MAX 16u
-#define WEFT_RIVAL_ANY_PLANE UINT32_MAX
-#define WEFT_RIVAL_NO_PATH UINT32_MAX
+#define WEFT_BASELINE_QPS_MAX 16u
+#define WEFT_BASELINE_ANY_PLANE UINT32_MAX
+#define WEFT_BASELINE_NO_PATH UINT32_MAX
 
-enum weft_rival_kind {
-	WEFT_RIVAL_NONE, /* not a rival: the engine */
-	WEFT_RIVAL_ROCE,
-	WEFT_RIVAL_ROCE_SR,
-	WEFT_RIVAL_STRIPE,
-	WEFT_RIVAL_SPRAY,
-	WEFT_RIVAL_NDP,
-	WEFT_RIVAL_KINDS
+enum weft_baseline_kind {
+	WEFT_BASELINE_NONE, /* not a baseline: the engine */
+	WEFT_BASELINE_ROCE,
+	WEFT_BASELINE_ROCE_SR,
+	WEFT_BASELINE_STRIPE,
+	WEFT_BASELINE_SPRAY,
+	WEFT_BASELINE_NDP,
+	WEFT_BASELINE_KINDS
 };
 /* "mrc" for NONE, "roce", "roce-sr", "stripe", "spray", "ndp"; "?" for what is none of them. */
-const char *weft_rival_name(enum weft_rival_kind kind);
-bool weft_rival_find(const char *name, enum weft_rival_kind *kind);
+const char *weft_baseline_name(enum weft_baseline_kind kind);
+bool weft_baseline_find(const char *name, enum weft_baseline_kind *kind);
 /* DCQCN may be had, and its switches drop or pause; all others, MRC too, have some that trim. */
-bool weft_rival_is_roce(enum weft_rival_kind kind);
+bool weft_baseline_is_roce(enum weft_baseline_kind kind);
 
 /* What a person may choose; 0 everywhere: what the papers say, scaled to the line. */
-struct weft_rival_settings {
-	enum weft_rival_kind kind;
+struct weft_baseline_settings {
+	enum weft_baseline_kind kind;
 	uint32_t qps;         /* of a connection, 1 .. 16; 0: one; STRIPE: one per plane */
 	bool dcqcn;           /* ROCE, ROCE_SR, STRIPE */
 	uint32_t window_pkts; /* in flight per queue pair; ROCE: no limit; NDP: sent unasked */
@@ -65,15 +65,15 @@ struct weft_rival_settings {
 };
 
 /*
- * Which path a packet takes.  plane: WEFT_RIVAL_ANY_PLANE, or that one.  hash: where to look; the
- * same one gives the same path as long as routes do not change.  *port: the plane it leaves by.
- * WEFT_RIVAL_NO_PATH: that plane does not lead there now; ANY_PLANE always gives a path.
+ * Which path a packet takes.  plane: WEFT_BASELINE_ANY_PLANE, or that one.  hash: where to look;
+ * the same one gives the same path as long as routes do not change.  *port: the plane it leaves by.
+ * WEFT_BASELINE_NO_PATH: that plane does not lead there now; ANY_PLANE always gives a path.
  */
-typedef uint32_t weft_rival_path_fn(
+typedef uint32_t weft_baseline_path_fn(
 	void *user, uint32_t peer, uint32_t plane, uint32_t hash, uint8_t *port);
 
-struct weft_rival_config {
-	struct weft_rival_settings settings;
+struct weft_baseline_config {
+	struct weft_baseline_settings settings;
 	uint32_t host, planes;
 	uint32_t sends, receives; /* connections */
 	uint32_t works;           /* posted and not done, all connections together */
@@ -82,65 +82,66 @@ struct weft_rival_config {
 	uint64_t port_bps;
 	uint64_t rtt_ps;          /* of the longest path, empty */
 	uint64_t seed;
-	weft_rival_path_fn *path;
+	weft_baseline_path_fn *path;
 	void *user;
 };
 
-struct weft_rival;
+struct weft_baseline;
 
-size_t weft_rival_size(const struct weft_rival_config *config); /* 0: impossible */
-/* block: weft_rival_size() bytes, 64-byte aligned. */
-bool weft_rival_init(
-	struct weft_rival **rival, void *block, const struct weft_rival_config *config);
+size_t weft_baseline_size(const struct weft_baseline_config *config); /* 0: impossible */
+/* block: weft_baseline_size() bytes, 64-byte aligned. */
+bool weft_baseline_init(
+	struct weft_baseline **baseline, void *block, const struct weft_baseline_config *config);
 /* Both ends, before anything is posted: peer's receiving connection, or its sending one. */
-void weft_rival_connect(struct weft_rival *rival, bool is_receiver, uint32_t number,
+void weft_baseline_connect(struct weft_baseline *baseline, bool is_receiver, uint32_t number,
 	uint32_t peer, uint32_t peer_number);
 
 /* One message over a sending connection; they are done in order.  False: too many, no bytes. */
-bool weft_rival_post(
-	struct weft_rival *rival, uint32_t number, uint64_t id, uint32_t bytes, uint64_t now_ps);
+bool weft_baseline_post(struct weft_baseline *baseline, uint32_t number, uint64_t id,
+	uint32_t bytes, uint64_t now_ps);
 
-void weft_rival_input(struct weft_rival *rival, const struct weft_pkt *pkt, uint64_t now_ps);
+void weft_baseline_input(
+	struct weft_baseline *baseline, const struct weft_pkt *pkt, uint64_t now_ps);
 /*
  * Fires what is due, then gives one packet that may leave by the ports in free.  Data does not
  * leave by those in paused (PFC).  False: nothing may leave.
  */
-bool weft_rival_output(struct weft_rival *rival, struct weft_pkt *pkt, uint32_t free,
+bool weft_baseline_output(struct weft_baseline *baseline, struct weft_pkt *pkt, uint32_t free,
 	uint32_t paused, uint64_t now_ps);
-uint64_t weft_rival_next_ps(const struct weft_rival *rival); /* WEFT_NEVER: idle */
-bool weft_rival_wants_output(const struct weft_rival *rival);
+uint64_t weft_baseline_next_ps(const struct weft_baseline *baseline); /* WEFT_NEVER: idle */
+bool weft_baseline_wants_output(const struct weft_baseline *baseline);
 /* Paths are asked for anew from now on. */
-void weft_rival_routes_changed(struct weft_rival *rival);
+void weft_baseline_routes_changed(struct weft_baseline *baseline);
 
-struct weft_rival_done {
+struct weft_baseline_done {
 	uint64_t id;  /* its low 32 bits, if arrived */
 	bool arrived; /* here, whole; else: sent from here, and acknowledged */
 };
 /* After each input. */
-bool weft_rival_poll(struct weft_rival *rival, struct weft_rival_done *done);
+bool weft_baseline_poll(struct weft_baseline *baseline, struct weft_baseline_done *done);
 
-struct weft_rival_counters { /* all of them only grow */
+struct weft_baseline_counters { /* all of them only grow */
 	uint64_t tx_data_pkts, tx_data_bytes, tx_rtx_pkts, rx_data_pkts, rx_data_bytes;
 	uint64_t rx_out_of_order, rx_duplicate, rx_ce, rx_trimmed;
 	uint64_t tx_acks, tx_naks, tx_cnps, tx_pulls, rx_acks, rx_naks, rx_cnps, rx_pulls;
 	uint64_t timeouts, answers_lost, drops;
 };
-const struct weft_rival_counters *weft_rival_stats(const struct weft_rival *rival);
+const struct weft_baseline_counters *weft_baseline_stats(const struct weft_baseline *baseline);
 
 /* Payload that was placed by a receiving connection; each byte once. */
-uint64_t weft_rival_received_bytes(const struct weft_rival *rival, uint32_t number);
+uint64_t weft_baseline_received_bytes(const struct weft_baseline *baseline, uint32_t number);
 
-struct weft_rival_sender { /* of one queue pair of a sending connection */
+struct weft_baseline_sender { /* of one queue pair of a sending connection */
 	uint64_t rate_bps;    /* DCQCN's; the line's without it */
 	uint32_t window_pkts; /* 0: no limit */
 	uint32_t acked, next, end; /* PSNs: those below are acknowledged, sent, posted */
 };
-void weft_rival_look(const struct weft_rival *rival, uint32_t number, uint32_t qp,
-	struct weft_rival_sender *sender);
+void weft_baseline_look(const struct weft_baseline *baseline, uint32_t number, uint32_t qp,
+	struct weft_baseline_sender *sender);
 /* Walks every invariant; aborts on a broken one. */
-void weft_rival_check(const struct weft_rival *rival);
+void weft_baseline_check(const struct weft_baseline *baseline);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* WEFT_RIVAL_H */
+#endif /* WEFT_BASELINE_H */

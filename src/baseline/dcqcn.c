@@ -24,8 +24,8 @@ void dcqcn_init(struct dcqcn *d, uint64_t line_bps)
 		.timer_ps = WEFT_NEVER };
 }
 
-void dcqcn_on_cnp(
-	struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps, uint64_t now_ps)
+void dcqcn_on_cnp(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
+	uint64_t now_ps)
 {
 	uint64_t cut = d->rate_bps * d->alpha / (2 * (uint64_t)ALPHA_ONE);
 
@@ -38,7 +38,7 @@ void dcqcn_on_cnp(
 	d->bytes = 0;
 }
 
-static void step(struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps)
+static void step(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps)
 {
 	uint32_t most = WEFT_MAX(d->by_timer, d->by_bytes);
 	uint32_t least = WEFT_MIN(d->by_timer, d->by_bytes);
@@ -53,8 +53,8 @@ static void step(struct dcqcn *d, const struct weft_rival_settings *set, uint64_
 		d->alpha_ps = d->timer_ps = WEFT_NEVER;
 }
 
-void dcqcn_on_sent(
-	struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps, uint32_t bytes)
+void dcqcn_on_sent(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
+	uint32_t bytes)
 {
 	if (d->timer_ps == WEFT_NEVER)
 		return;
@@ -66,8 +66,8 @@ void dcqcn_on_sent(
 	step(d, set, line_bps);
 }
 
-void dcqcn_on_time(
-	struct dcqcn *d, const struct weft_rival_settings *set, uint64_t line_bps, uint64_t now_ps)
+void dcqcn_on_time(struct dcqcn *d, const struct weft_baseline_settings *set, uint64_t line_bps,
+	uint64_t now_ps)
 {
 	if (d->alpha_ps <= now_ps) {
 		d->alpha -= d->alpha >> GAIN_BITS;

@@ -15,7 +15,7 @@
 enum { ACK_EVERY = 4 };
 #define TRIM_MARKS (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)
 
-static void place(struct weft_rival *r, const struct receiver *v, const struct weft_pkt *pkt)
+static void place(struct weft_baseline *r, const struct receiver *v, const struct weft_pkt *pkt)
 {
 	uint32_t *got = &r->got[(uint64_t)v->conn * MESSAGES + pkt->w.msn % MESSAGES];
 
@@ -29,12 +29,12 @@ static void place(struct weft_rival *r, const struct receiver *v, const struct w
 	done_tell(r, pkt->w.imm, true);
 }
 
-static uint32_t index_of(const struct weft_rival *r, const struct receiver *v)
+static uint32_t index_of(const struct weft_baseline *r, const struct receiver *v)
 {
 	return (uint32_t)(v - r->receivers);
 }
 
-static void acknowledge(struct weft_rival *r, struct receiver *v)
+static void acknowledge(struct weft_baseline *r, struct receiver *v)
 {
 	v->unanswered = 0;
 	if (v->acked)
@@ -43,7 +43,7 @@ static void acknowledge(struct weft_rival *r, struct receiver *v)
 	answer_push(r, (struct answer){ .receiver = index_of(r, v), .op = WEFT_OP_ACK });
 }
 
-static void take_in_order(struct weft_rival *r, struct receiver *v, const struct weft_pkt *pkt)
+static void take_in_order(struct weft_baseline *r, struct receiver *v, const struct weft_pkt *pkt)
 {
 	int32_t ahead = psn_diff(psn_near(pkt->psn, v->expected), v->expected);
 
@@ -68,7 +68,7 @@ static void take_in_order(struct weft_rival *r, struct receiver *v, const struct
 		acknowledge(r, v);
 }
 
-static void take_any(struct weft_rival *r, struct receiver *v, const struct weft_pkt *pkt)
+static void take_any(struct weft_baseline *r, struct receiver *v, const struct weft_pkt *pkt)
 {
 	uint64_t *came = bits_of(r, r->came, index_of(r, v));
 	uint32_t psn = psn_near(pkt->psn, v->expected);
@@ -95,7 +95,7 @@ static void take_any(struct weft_rival *r, struct receiver *v, const struct weft
 			       .ce = pkt->mark & WEFT_MARK_CE });
 }
 
-static void notify(struct weft_rival *r, struct receiver *v)
+static void notify(struct weft_baseline *r, struct receiver *v)
 {
 	if (!r->config.settings.dcqcn || r->now_ps < v->cnp_ps)
 		return;
@@ -104,7 +104,7 @@ static void notify(struct weft_rival *r, struct receiver *v)
 }
 
 static void count_demand(
-	struct weft_rival *r, struct receiver *v, const struct weft_pkt *pkt, bool is_trimmed)
+	struct weft_baseline *r, struct receiver *v, const struct weft_pkt *pkt, bool is_trimmed)
 {
 	uint32_t demand = (uint32_t)pkt->w.va;
 
@@ -116,7 +116,7 @@ static void count_demand(
 	pull_want(r, v);
 }
 
-void receive(struct weft_rival *r, const struct weft_pkt *pkt)
+void receive(struct weft_baseline *r, const struct weft_pkt *pkt)
 {
 	bool is_trimmed = pkt->mark & TRIM_MARKS;
 
@@ -145,7 +145,7 @@ void receive(struct weft_rival *r, const struct weft_pkt *pkt)
 		take_in_order(r, v, pkt);
 }
 
-void weft_rival_input(struct weft_rival *r, const struct weft_pkt *pkt, uint64_t now_ps)
+void weft_baseline_input(struct weft_baseline *r, const struct weft_pkt *pkt, uint64_t now_ps)
 {
 	WEFT_ASSERT(now_ps >= r->now_ps);
 	r->now_ps = now_ps;

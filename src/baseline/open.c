@@ -12,14 +12,14 @@ enum { BITS_MIN = 64, BITS_MAX = 16384, NO_LIMIT = 1 << 20 };
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 #define PS_PER_US UINT64_C(1000000)
 
-static uint32_t qps_of(const struct weft_rival_config *c)
+static uint32_t qps_of(const struct weft_baseline_config *c)
 {
 	if (c->settings.qps)
 		return c->settings.qps;
 	return kind_of(c->settings.kind)->is_striped ? c->planes : 1;
 }
 
-static uint32_t window_of(const struct weft_rival_config *c)
+static uint32_t window_of(const struct weft_baseline_config *c)
 {
 	const struct kind *kind = kind_of(c->settings.kind);
 	uint64_t frame_ps =
@@ -37,7 +37,7 @@ static uint32_t window_of(const struct weft_rival_config *c)
 	return (uint32_t)WEFT_MIN(kind->has_window ? bdp * 3 / 2 : bdp, (uint64_t)BITS_MAX / 2);
 }
 
-static uint32_t bits_for(const struct weft_rival_config *c)
+static uint32_t bits_for(const struct weft_baseline_config *c)
 {
 	uint64_t bits = weft_pow2_up((uint64_t)window_of(c) * 8);
 
@@ -46,15 +46,16 @@ static uint32_t bits_for(const struct weft_rival_config *c)
 	return (uint32_t)WEFT_MAX(WEFT_MIN(bits, (uint64_t)BITS_MAX), (uint64_t)BITS_MIN);
 }
 
-static bool is_possible(const struct weft_rival_config *c)
+static bool is_possible(const struct weft_baseline_config *c)
 {
 	unsigned kind = c->settings.kind;
 
-	return kind > WEFT_RIVAL_NONE && kind < WEFT_RIVAL_KINDS &&
-	       c->settings.qps <= WEFT_RIVAL_QPS_MAX && c->planes >= 1 && c->planes <= PLANES_MAX &&
-	       c->payload_bytes >= 1 && c->payload_bytes <= WEFT_MTU_MAX &&
-	       c->port_bps >= 1000000 && c->path && c->sends < 1u << 20 && c->receives < 1u << 20 &&
-	       c->works < 1u << 30 && (!c->settings.dcqcn || kind_of(c->settings.kind)->has_rate) &&
+	return kind > WEFT_BASELINE_NONE && kind < WEFT_BASELINE_KINDS &&
+	       c->settings.qps <= WEFT_BASELINE_QPS_MAX && c->planes >= 1 &&
+	       c->planes <= PLANES_MAX && c->payload_bytes >= 1 &&
+	       c->payload_bytes <= WEFT_MTU_MAX && c->port_bps >= 1000000 && c->path &&
+	       c->sends < 1u << 20 && c->receives < 1u << 20 && c->works < 1u << 30 &&
+	       (!c->settings.dcqcn || kind_of(c->settings.kind)->has_rate) &&
 	       (!kind_of(c->settings.kind)->is_selective ||
 		       c->settings.window_pkts <= BITS_MAX / 2);
 }
@@ -70,7 +71,7 @@ static void *carve(uint8_t *block, size_t *at, uint64_t n, size_t bytes)
 }
 
 /* Once without a block, to count; once with it. */
-static size_t lay_out(struct weft_rival *r, uint8_t *block, const struct weft_rival_config *c)
+static size_t lay_out(struct weft_baseline *r, uint8_t *block, const struct weft_baseline_config *c)
 {
 	uint64_t qps = qps_of(c), senders = c->sends * qps, receivers = c->receives * qps;
 	bool is_selective = kind_of(c->settings.kind)->is_selective;
@@ -99,18 +100,18 @@ static size_t lay_out(struct weft_rival *r, uint8_t *block, const struct weft_ri
 	return at;
 }
 
-size_t weft_rival_size(const struct weft_rival_config *config)
+size_t weft_baseline_size(const struct weft_baseline_config *config)
 {
-	struct weft_rival scratch;
+	struct weft_baseline scratch;
 
 	return is_possible(config) ? lay_out(&scratch, NULL, config) : 0;
 }
 
 /* ---- values ---- */
 
-static void fill_settings(struct weft_rival *r)
+static void fill_settings(struct weft_baseline *r)
 {
-	struct weft_rival_settings *s = &r->config.settings;
+	struct weft_baseline_settings *s = &r->config.settings;
 	uint64_t line_bps = r->config.port_bps;
 
 	s->rto_ps = s->rto_ps ? s->rto_ps : r->kind->rto_us * PS_PER_US;
@@ -122,7 +123,7 @@ static void fill_settings(struct weft_rival *r)
 	s->leap_bps = s->leap_bps ? s->leap_bps : line_bps / 100;
 }
 
-static uint32_t hash_of(const struct weft_rival *r, bool is_receiver, uint32_t qp)
+static uint32_t hash_of(const struct weft_baseline *r, bool is_receiver, uint32_t qp)
 {
 	struct weft_rng rng;
 
@@ -130,7 +131,7 @@ static uint32_t hash_of(const struct weft_rival *r, bool is_receiver, uint32_t q
 	return (uint32_t)weft_rng_u64(&rng);
 }
 
-static void fill_queue_pairs(struct weft_rival *r)
+static void fill_queue_pairs(struct weft_baseline *r)
 {
 	for (uint32_t i = 0; i < r->n_senders; i++) {
 		struct sender *s = &r->senders[i];
@@ -153,10 +154,11 @@ static void fill_queue_pairs(struct weft_rival *r)
 		};
 }
 
-bool weft_rival_init(struct weft_rival **out, void *block, const struct weft_rival_config *config)
+bool weft_baseline_init(
+	struct weft_baseline **out, void *block, const struct weft_baseline_config *config)
 {
-	size_t bytes = weft_rival_size(config);
-	struct weft_rival *r = block;
+	size_t bytes = weft_baseline_size(config);
+	struct weft_baseline *r = block;
 
 	if (!bytes)
 		return false;
@@ -188,8 +190,8 @@ bool weft_rival_init(struct weft_rival **out, void *block, const struct weft_riv
 	return true;
 }
 
-void weft_rival_connect(struct weft_rival *r, bool is_receiver, uint32_t number, uint32_t peer,
-	uint32_t peer_number)
+void weft_baseline_connect(struct weft_baseline *r, bool is_receiver, uint32_t number,
+	uint32_t peer, uint32_t peer_number)
 {
 	WEFT_ASSERT(number < (is_receiver ? r->config.receives : r->config.sends));
 	struct conn *conn = is_receiver ? &r->receives[number] : &r->sends[number];
@@ -198,7 +200,7 @@ void weft_rival_connect(struct weft_rival *r, bool is_receiver, uint32_t number,
 	conn->peer_number = peer_number;
 }
 
-const struct weft_rival_counters *weft_rival_stats(const struct weft_rival *r)
+const struct weft_baseline_counters *weft_baseline_stats(const struct weft_baseline *r)
 {
 	return &r->counters;
 }

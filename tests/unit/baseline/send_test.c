@@ -18,11 +18,11 @@ static bool lose_last(struct pair *p, struct weft_pkt *pkt, uint32_t from)
 TEST(send_timer__repeats_a_lost_tail)
 {
 	static const struct {
-		enum weft_rival_kind kind;
+		enum weft_baseline_kind kind;
 		uint64_t rto_us, repeats;
-	} rows[] = { { WEFT_RIVAL_ROCE, 524, 4 }, /* none of four was acknowledged */
-		{ WEFT_RIVAL_ROCE_SR, 100, 1 }, { WEFT_RIVAL_SPRAY, 320, 1 },
-		{ WEFT_RIVAL_NDP, 320, 1 } };
+	} rows[] = { { WEFT_BASELINE_ROCE, 524, 4 }, /* none of four was acknowledged */
+		{ WEFT_BASELINE_ROCE_SR, 100, 1 }, { WEFT_BASELINE_SPRAY, 320, 1 },
+		{ WEFT_BASELINE_NDP, 320, 1 } };
 
 	for (unsigned i = 0; i < WEFT_COUNT(rows); i++) {
 		struct pair *p = pair_make(rows[i].kind);
@@ -33,21 +33,21 @@ TEST(send_timer__repeats_a_lost_tail)
 		pair_run(p, WEFT_NEVER);
 		CHECK(p->done[0] >= rows[i].rto_us * 1000000);
 		CHECK(p->done[0] <= (rows[i].rto_us + 20) * 1000000);
-		CHECK_EQ(weft_rival_stats(p->end[0])->timeouts, 1);
-		CHECK_EQ(weft_rival_stats(p->end[0])->tx_rtx_pkts, rows[i].repeats);
+		CHECK_EQ(weft_baseline_stats(p->end[0])->timeouts, 1);
+		CHECK_EQ(weft_baseline_stats(p->end[0])->tx_rtx_pkts, rows[i].repeats);
 		pair_close(p);
 	}
 }
 
 TEST(send_timer__never_gives_up)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 
 	p->pass = lose_all;
 	pair_open(p);
 	pair_post(p, 0, 4096);
 	pair_run(p, UINT64_C(10000000000));
-	CHECK_EQ(weft_rival_stats(p->end[0])->timeouts, 19); /* 10 ms of 524 us */
+	CHECK_EQ(weft_baseline_stats(p->end[0])->timeouts, 19); /* 10 ms of 524 us */
 	p->pass = NULL;
 	pair_run(p, WEFT_NEVER);
 	CHECK(p->done[0] > 0);
@@ -55,9 +55,9 @@ TEST(send_timer__never_gives_up)
 }
 
 /* A pause stops data and lets answers go; what was paused goes on as if nothing had been. */
-TEST(weft_rival_output__honours_pauses)
+TEST(weft_baseline_output__honours_pauses)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 
 	pair_open(p);
 	p->paused = 1;
@@ -67,15 +67,15 @@ TEST(weft_rival_output__honours_pauses)
 	p->paused = 0;
 	pair_run(p, WEFT_NEVER);
 	CHECK(p->done[0] > 5000000);
-	CHECK_EQ(weft_rival_stats(p->end[0])->tx_rtx_pkts, 0);
+	CHECK_EQ(weft_baseline_stats(p->end[0])->tx_rtx_pkts, 0);
 	pair_close(p);
 }
 
 /* 1 MB at 100 Gb/s: back to back, one line's time and a round trip. */
-TEST(weft_rival_output__fills_the_line)
+TEST(weft_baseline_output__fills_the_line)
 {
-	static const enum weft_rival_kind kinds[] = { WEFT_RIVAL_ROCE, WEFT_RIVAL_ROCE_SR,
-		WEFT_RIVAL_SPRAY, WEFT_RIVAL_NDP };
+	static const enum weft_baseline_kind kinds[] = { WEFT_BASELINE_ROCE, WEFT_BASELINE_ROCE_SR,
+		WEFT_BASELINE_SPRAY, WEFT_BASELINE_NDP };
 
 	for (unsigned i = 0; i < WEFT_COUNT(kinds); i++) {
 		struct pair *p = pair_make(kinds[i]);
@@ -90,9 +90,9 @@ TEST(weft_rival_output__fills_the_line)
 }
 
 /* At a quarter of the rate it takes four times as long. */
-TEST(weft_rival_output__keeps_the_pace)
+TEST(weft_baseline_output__keeps_the_pace)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 
 	p->config.settings.dcqcn = true;
 	p->config.settings.timer_ps = UINT64_C(1000000000000); /* no recovery meanwhile */
@@ -112,7 +112,7 @@ static bool lose_pulls(struct pair *p, struct weft_pkt *pkt, uint32_t from)
 /* All pulls of the first window are lost: nothing is under way, and nobody will ask again. */
 TEST(time_out__sends_unasked_where_pulls_were_lost)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_NDP);
+	struct pair *p = pair_make(WEFT_BASELINE_NDP);
 
 	p->pass = lose_pulls;
 	p->config.settings.window_pkts = 4;
@@ -122,7 +122,7 @@ TEST(time_out__sends_unasked_where_pulls_were_lost)
 	CHECK_EQ(p->sent, 4);
 	pair_run(p, WEFT_NEVER);
 	CHECK(p->done[0] > 0 && p->arrived[0] > 0);
-	CHECK(weft_rival_stats(p->end[0])->timeouts >= 1);
-	CHECK_EQ(weft_rival_stats(p->end[0])->tx_rtx_pkts, 0);
+	CHECK(weft_baseline_stats(p->end[0])->timeouts >= 1);
+	CHECK_EQ(weft_baseline_stats(p->end[0])->tx_rtx_pkts, 0);
 	pair_close(p);
 }

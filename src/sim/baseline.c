@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rival - hosts with what MRC is compared with, behind the same cables and switches.
+ * baseline - hosts with what MRC is compared with, behind the same cables and switches.
  *
- * Rivals count picoseconds, since a pace in whole nanoseconds would be a percent off at 400 Gb/s;
- * and they honour pauses, which stop data and nothing else.  Their paths are those that switches
+ * They count picoseconds, since a pace in whole nanoseconds would be a percent off at 400 Gb/s; and
+ * they honour pauses, which stop data and nothing else.  Their paths are those that switches
  * would choose (routes.c).
  */
 #include "visit.h"
 
-#include <weft/nic_rival.h>
+#include <weft/nic_baseline.h>
 
-/* In front of each rival, in its block. */
+/* In front of each baseline, in its block. */
 enum { ASKER_BYTES = 64 };
-_Static_assert(sizeof(struct route_asker) <= ASKER_BYTES, "and the rival begins on a line");
+_Static_assert(sizeof(struct route_asker) <= ASKER_BYTES, "and the baseline begins on a line");
 
-void rival_config(const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends,
-	struct weft_rival_config *out)
+void baseline_config(const struct weft_sim_config *config, uint32_t host,
+	const struct host_ends *ends, struct weft_baseline_config *out)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
 
-	*out = (struct weft_rival_config){ .settings = config->rival,
+	*out = (struct weft_baseline_config){ .settings = config->baseline,
 		.host = host,
 		.planes = s->planes,
 		.sends = ends->sends,
@@ -36,10 +36,10 @@ void rival_config(const struct weft_sim_config *config, uint32_t host, const str
 static size_t block_bytes(
 	const struct weft_sim_config *config, uint32_t host, const struct host_ends *ends)
 {
-	struct weft_rival_config rival;
+	struct weft_baseline_config baseline;
 
-	rival_config(config, host, ends, &rival);
-	size_t bytes = weft_rival_size(&rival);
+	baseline_config(config, host, ends, &baseline);
+	size_t bytes = weft_baseline_size(&baseline);
 
 	return bytes ? ASKER_BYTES + bytes : 0;
 }
@@ -55,13 +55,13 @@ static void open_all(struct lane *lane, uint32_t index)
 	struct route_asker *asker = asker_of(sim, index);
 	const struct wiring *w = &sim->wiring;
 	uint32_t numbers[2] = { 0, 0 };
-	struct weft_rival_config config;
+	struct weft_baseline_config config;
 
 	*asker = (struct route_asker){ .lane = lane, .host = index };
-	rival_config(&sim->config, index, &w->of_host[index], &config);
+	baseline_config(&sim->config, index, &w->of_host[index], &config);
 	config.user = asker;
-	WEFT_ASSERT(weft_rival_init(
-		&sim->hosts[index].rival, (uint8_t *)asker + ASKER_BYTES, &config));
+	WEFT_ASSERT(weft_baseline_init(
+		&sim->hosts[index].baseline, (uint8_t *)asker + ASKER_BYTES, &config));
 	for (uint32_t i = w->ends_of[index]; i < w->ends_of[index + 1]; i++) {
 		struct flow_end *end = &w->flow_ends[w->ends[i]];
 
@@ -81,7 +81,7 @@ static void connect_all(struct lane *lane, uint32_t index)
 		uint32_t peer = end & 1 ? conn->src : conn->dst;
 
 		if (weft_topo_paths(sim->config.topo, index, peer))
-			weft_rival_connect(sim->hosts[index].rival, end & 1,
+			weft_baseline_connect(sim->hosts[index].baseline, end & 1,
 				w->flow_ends[end].set, peer, w->flow_ends[end ^ 1].set);
 	}
 }
@@ -89,8 +89,8 @@ static void connect_all(struct lane *lane, uint32_t index)
 static bool post(struct lane *lane, uint32_t host, const struct flow_end *end,
 	const struct weft_work *work, uint64_t now_ps)
 {
-	return weft_rival_post(
-		lane->sim->hosts[host].rival, end->set, work->id, work->len_bytes, now_ps);
+	return weft_baseline_post(
+		lane->sim->hosts[host].baseline, end->set, work->id, work->len_bytes, now_ps);
 }
 
 static void on_received(const struct host *host, const struct weft_done *done)
@@ -101,7 +101,7 @@ static void on_received(const struct host *host, const struct weft_done *done)
 
 static uint64_t came(const struct host *host, const struct flow_end *end)
 {
-	return weft_rival_received_bytes(host->rival, end->set);
+	return weft_baseline_received_bytes(host->baseline, end->set);
 }
 
 static void run(struct lane *lane, uint32_t index)
@@ -110,9 +110,9 @@ static void run(struct lane *lane, uint32_t index)
 
 	if (asker->epoch != lane->route_epoch) {
 		asker->epoch = lane->route_epoch;
-		weft_rival_routes_changed(lane->sim->hosts[index].rival);
+		weft_baseline_routes_changed(lane->sim->hosts[index].baseline);
 	}
-	visit_run(lane, index, &weft_transport_rival);
+	visit_run(lane, index, &weft_transport_baseline);
 }
 
 static void fetch(const struct lane *lane, uint32_t index, unsigned visits)
@@ -125,11 +125,11 @@ static void fetch(const struct lane *lane, uint32_t index, unsigned visits)
 	__builtin_prefetch(asker_of(sim, index));
 }
 
-const struct host_kind hosts_rival = {
-	.next_ps = weft_transport_rival_next_ps,
-	.port_mark = weft_transport_rival_port_mark,
-	.counters = weft_transport_rival_counters,
-	.check = weft_transport_rival_check,
+const struct host_kind hosts_baseline = {
+	.next_ps = weft_transport_baseline_next_ps,
+	.port_mark = weft_transport_baseline_port_mark,
+	.counters = weft_transport_baseline_counters,
+	.check = weft_transport_baseline_check,
 	.has_routes = true,
 	.block_bytes = block_bytes,
 	.open = open_all,

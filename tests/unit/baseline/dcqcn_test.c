@@ -3,7 +3,7 @@
 #include "local.h"
 
 #define LINE UINT64_C(40000000000)
-static const struct weft_rival_settings set = { .alpha_ps = 55000000,
+static const struct weft_baseline_settings set = { .alpha_ps = 55000000,
 	.timer_ps = 55000000,
 	.counter_bytes = 10000000,
 	.step_bps = 40000000,

@@ -4,29 +4,29 @@
 /* Two queue pairs of one port send by turns. */
 TEST(agenda_rotate__gives_everybody_a_turn)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 	struct weft_pkt pkt;
 
 	p->config.settings.qps = 2;
 	pair_open(p);
 	pair_post(p, 0, 8 * 4096);
 	for (uint32_t i = 0; i < 8; i++) {
-		CHECK(weft_rival_output(p->end[0], &pkt, 1, 0, 0));
+		CHECK(weft_baseline_output(p->end[0], &pkt, 1, 0, 0));
 		CHECK_EQ(pkt.dqpn, i % 2);
 	}
-	CHECK(!weft_rival_output(p->end[0], &pkt, 1, 0, 0));
+	CHECK(!weft_baseline_output(p->end[0], &pkt, 1, 0, 0));
 	pair_close(p);
 }
 
 TEST(agenda_due__wakes_in_the_order_of_time)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_ROCE);
+	struct pair *p = pair_make(WEFT_BASELINE_ROCE);
 	struct weft_rng rng;
 	uint64_t last_ps = 0;
 
 	p->config.settings.qps = 16;
 	pair_open(p);
-	struct weft_rival *r = p->end[0];
+	struct weft_baseline *r = p->end[0];
 
 	weft_rng_seed(&rng, 1);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -34,7 +34,7 @@ TEST(agenda_due__wakes_in_the_order_of_time)
 
 		s->rto_ps = 1 + weft_rng_below(&rng, 1000);
 		agenda_settle(r, s);
-		weft_rival_check(r);
+		weft_baseline_check(r);
 	}
 	r->now_ps = 0;
 	CHECK(!agenda_due(r));
@@ -52,7 +52,7 @@ TEST(agenda_due__wakes_in_the_order_of_time)
 
 TEST(agenda_path__keeps_a_queue_pair_on_its_path_until_routes_change)
 {
-	struct pair *p = pair_make(WEFT_RIVAL_STRIPE);
+	struct pair *p = pair_make(WEFT_BASELINE_STRIPE);
 
 	p->config.planes = 2;
 	pair_open(p);
@@ -64,8 +64,8 @@ TEST(agenda_path__keeps_a_queue_pair_on_its_path_until_routes_change)
 	CHECK_EQ(ev[1] >> 16, 1);
 	/* Plane 1 is withdrawn: its stripe moves, the other stays. */
 	p->gone = 1;
-	weft_rival_routes_changed(p->end[0]);
-	weft_rival_routes_changed(p->end[1]);
+	weft_baseline_routes_changed(p->end[0]);
+	weft_baseline_routes_changed(p->end[1]);
 	pair_run(p, WEFT_NEVER);
 	CHECK(p->done[0] > 0);
 	CHECK_EQ(p->end[0]->senders[0].ev, ev[0]);

@@ -12,7 +12,7 @@
 
 /* ---- lists ---- */
 
-static void unlink_sender(struct weft_rival *r, struct sender *s)
+static void unlink_sender(struct weft_baseline *r, struct sender *s)
 {
 	uint8_t list = s->list;
 
@@ -28,7 +28,7 @@ static void unlink_sender(struct weft_rival *r, struct sender *s)
 	r->n_ready--;
 }
 
-static void append_sender(struct weft_rival *r, struct sender *s, uint8_t list)
+static void append_sender(struct weft_baseline *r, struct sender *s, uint8_t list)
 {
 	uint32_t index = sender_index(r, s);
 
@@ -43,7 +43,7 @@ static void append_sender(struct weft_rival *r, struct sender *s, uint8_t list)
 	r->n_ready++;
 }
 
-void agenda_rotate(struct weft_rival *r, struct sender *s)
+void agenda_rotate(struct weft_baseline *r, struct sender *s)
 {
 	uint8_t list = s->list;
 
@@ -55,13 +55,13 @@ void agenda_rotate(struct weft_rival *r, struct sender *s)
 
 /* ---- heap ---- */
 
-static void heap_put(struct weft_rival *r, uint32_t at, uint32_t index)
+static void heap_put(struct weft_baseline *r, uint32_t at, uint32_t index)
 {
 	r->heap[at] = index;
 	r->senders[index].heap_at = at;
 }
 
-static void heap_up(struct weft_rival *r, uint32_t at, uint32_t index)
+static void heap_up(struct weft_baseline *r, uint32_t at, uint32_t index)
 {
 	uint64_t wake_ps = r->senders[index].wake_ps;
 
@@ -72,7 +72,7 @@ static void heap_up(struct weft_rival *r, uint32_t at, uint32_t index)
 	heap_put(r, at, index);
 }
 
-static void heap_down(struct weft_rival *r, uint32_t at, uint32_t index)
+static void heap_down(struct weft_baseline *r, uint32_t at, uint32_t index)
 {
 	uint64_t wake_ps = r->senders[index].wake_ps;
 
@@ -92,7 +92,7 @@ static void heap_down(struct weft_rival *r, uint32_t at, uint32_t index)
 	heap_put(r, at, index);
 }
 
-static void heap_set(struct weft_rival *r, struct sender *s, uint64_t wake_ps)
+static void heap_set(struct weft_baseline *r, struct sender *s, uint64_t wake_ps)
 {
 	uint32_t index = sender_index(r, s);
 
@@ -107,7 +107,7 @@ static void heap_set(struct weft_rival *r, struct sender *s, uint64_t wake_ps)
 	}
 }
 
-struct sender *agenda_due(struct weft_rival *r)
+struct sender *agenda_due(struct weft_baseline *r)
 {
 	if (!r->n_heap || r->senders[r->heap[0]].wake_ps > r->now_ps)
 		return NULL;
@@ -122,22 +122,22 @@ struct sender *agenda_due(struct weft_rival *r)
 
 /* ---- a queue pair ---- */
 
-void agenda_path(struct weft_rival *r, struct sender *s)
+void agenda_path(struct weft_baseline *r, struct sender *s)
 {
 	uint32_t plane = r->kind->is_striped
 				 ? (sender_index(r, s) - s->conn * r->qps) % r->config.planes
-				 : WEFT_RIVAL_ANY_PLANE;
+				 : WEFT_BASELINE_ANY_PLANE;
 	uint32_t peer = r->sends[s->conn].peer;
 
 	s->epoch = r->epoch;
 	s->ev = r->config.path(r->config.user, peer, plane, s->hash, &s->port);
-	if (s->ev == WEFT_RIVAL_NO_PATH) /* a stripe of a plane that is gone: it moves */
+	if (s->ev == WEFT_BASELINE_NO_PATH) /* a stripe of a plane that is gone: it moves */
 		s->ev = r->config.path(
-			r->config.user, peer, WEFT_RIVAL_ANY_PLANE, s->hash, &s->port);
+			r->config.user, peer, WEFT_BASELINE_ANY_PLANE, s->hash, &s->port);
 	WEFT_ASSERT(s->port < r->config.planes);
 }
 
-bool agenda_may_send(const struct weft_rival *r, const struct sender *s)
+bool agenda_may_send(const struct weft_baseline *r, const struct sender *s)
 {
 	bool is_new = s->next != s->end;
 
@@ -154,7 +154,7 @@ bool agenda_may_send(const struct weft_rival *r, const struct sender *s)
 	return r->kind->is_pulled || r->kind->has_window || s->next - s->una < r->window_pkts;
 }
 
-void agenda_settle(struct weft_rival *r, struct sender *s)
+void agenda_settle(struct weft_baseline *r, struct sender *s)
 {
 	uint8_t list = LISTS;
 	uint64_t wake_ps = WEFT_MIN(s->rto_ps, dcqcn_next_ps(&s->rate));

@@ -11,24 +11,24 @@
  */
 #include "local.h"
 
-static uint32_t list_of(const struct weft_rival *r, const struct answer *a)
+static uint32_t list_of(const struct weft_baseline *r, const struct answer *a)
 {
 	return r->kind->is_spray ? ANY : a->port;
 }
 
-void answer_push(struct weft_rival *r, struct answer a)
+void answer_push(struct weft_baseline *r, struct answer a)
 {
 	const struct receiver *v = &r->receivers[a.receiver];
 
 	if (!r->kind->is_spray) {
-		uint32_t peer = r->receives[v->conn].peer, plane = WEFT_RIVAL_ANY_PLANE;
+		uint32_t peer = r->receives[v->conn].peer, plane = WEFT_BASELINE_ANY_PLANE;
 
 		if (r->kind->is_striped)
 			plane = (a.receiver - v->conn * r->qps) % r->config.planes;
 		a.ev = r->config.path(r->config.user, peer, plane, v->hash, &a.port);
-		if (a.ev == WEFT_RIVAL_NO_PATH)
+		if (a.ev == WEFT_BASELINE_NO_PATH)
 			a.ev = r->config.path(
-				r->config.user, peer, WEFT_RIVAL_ANY_PLANE, v->hash, &a.port);
+				r->config.user, peer, WEFT_BASELINE_ANY_PLANE, v->hash, &a.port);
 		WEFT_ASSERT(a.port < r->config.planes);
 	}
 	struct answers *list = &r->answers[list_of(r, &a)];
@@ -45,7 +45,7 @@ void answer_push(struct weft_rival *r, struct answer a)
 	r->n_answers++;
 }
 
-bool spray(struct weft_rival *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
+bool spray(struct weft_baseline *r, uint32_t peer, uint32_t hash, uint32_t free, uint32_t *ev,
 	uint8_t *port)
 {
 	uint32_t n = weft_popcount64(free), skip = n > 1 ? (uint32_t)weft_rng_below(&r->rng, n) : 0;
@@ -55,17 +55,17 @@ bool spray(struct weft_rival *r, uint32_t peer, uint32_t hash, uint32_t free, ui
 		rest &= rest - 1;
 	for (uint32_t i = 0; i < n; i++) {
 		*ev = r->config.path(r->config.user, peer, weft_ctz64(rest), hash, port);
-		if (*ev != WEFT_RIVAL_NO_PATH)
+		if (*ev != WEFT_BASELINE_NO_PATH)
 			return true;
 		rest &= rest - 1;
 		rest = rest ? rest : free;
 	}
-	*ev = r->config.path(r->config.user, peer, WEFT_RIVAL_ANY_PLANE, hash, port);
+	*ev = r->config.path(r->config.user, peer, WEFT_BASELINE_ANY_PLANE, hash, port);
 	return free >> *port & 1;
 }
 
-static void fill_sack(const struct weft_rival *r, const struct receiver *v, const struct answer *a,
-	struct weft_pkt_sack *sack)
+static void fill_sack(const struct weft_baseline *r, const struct receiver *v,
+	const struct answer *a, struct weft_pkt_sack *sack)
 {
 	const uint64_t *came = bits_of(r, r->came, a->receiver);
 	int32_t ahead = psn_diff(a->psn, v->expected);
@@ -79,7 +79,7 @@ static void fill_sack(const struct weft_rival *r, const struct receiver *v, cons
 		sack->bitmap |= (uint64_t)bit_get(r, came, v->expected + base + i) << i;
 }
 
-static void fill(struct weft_rival *r, const struct answer *a, struct weft_pkt *pkt)
+static void fill(struct weft_baseline *r, const struct answer *a, struct weft_pkt *pkt)
 {
 	struct receiver *v = &r->receivers[a->receiver];
 	const struct conn *conn = &r->receives[v->conn];
@@ -117,7 +117,7 @@ static void fill(struct weft_rival *r, const struct answer *a, struct weft_pkt *
 	}
 }
 
-bool answer_take(struct weft_rival *r, uint32_t free, struct weft_pkt *pkt)
+bool answer_take(struct weft_baseline *r, uint32_t free, struct weft_pkt *pkt)
 {
 	struct answers *list = NULL;
 
@@ -147,7 +147,7 @@ bool answer_take(struct weft_rival *r, uint32_t free, struct weft_pkt *pkt)
 
 /* ---- pulls ---- */
 
-void pull_want(struct weft_rival *r, struct receiver *v)
+void pull_want(struct weft_baseline *r, struct receiver *v)
 {
 	uint32_t index = (uint32_t)(v - r->receivers);
 
@@ -162,7 +162,7 @@ void pull_want(struct weft_rival *r, struct receiver *v)
 	r->pull_last = index;
 }
 
-void pull_due(struct weft_rival *r)
+void pull_due(struct weft_baseline *r)
 {
 	while (r->pull_first != NONE && r->pull_ps <= r->now_ps) {
 		struct receiver *v = &r->receivers[r->pull_first];

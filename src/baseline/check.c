@@ -4,7 +4,7 @@
  */
 #include "local.h"
 
-static uint32_t count(const struct weft_rival *r, const uint64_t *bits, const struct sender *s)
+static uint32_t count(const struct weft_baseline *r, const uint64_t *bits, const struct sender *s)
 {
 	const uint64_t *of = bits + (uint64_t)sender_index(r, s) * (r->bits / 64);
 	uint32_t n = 0, inside = 0;
@@ -17,7 +17,7 @@ static uint32_t count(const struct weft_rival *r, const uint64_t *bits, const st
 	return n;
 }
 
-static void check_sender(const struct weft_rival *r, const struct sender *s)
+static void check_sender(const struct weft_baseline *r, const struct sender *s)
 {
 	WEFT_ASSERT(psn_diff(s->una, s->next) <= 0 && psn_diff(s->next, s->end) <= 0);
 	WEFT_ASSERT(psn_diff(s->next, s->sent) <= 0 && psn_diff(s->sent, s->end) <= 0);
@@ -33,7 +33,7 @@ static void check_sender(const struct weft_rival *r, const struct sender *s)
 	WEFT_ASSERT(!in_flight(s) || s->rto_ps != WEFT_NEVER);
 }
 
-static void check_lists(const struct weft_rival *r)
+static void check_lists(const struct weft_baseline *r)
 {
 	uint32_t ready = 0, answers = 0;
 
@@ -50,7 +50,7 @@ static void check_lists(const struct weft_rival *r)
 			r->senders[r->heap[i]].wake_ps >= r->senders[r->heap[(i - 1) / 2]].wake_ps);
 }
 
-void weft_rival_check(const struct weft_rival *r)
+void weft_baseline_check(const struct weft_baseline *r)
 {
 	for (uint32_t i = 0; i < r->n_senders; i++)
 		check_sender(r, &r->senders[i]);
@@ -59,19 +59,19 @@ void weft_rival_check(const struct weft_rival *r)
 	check_lists(r);
 }
 
-uint64_t weft_rival_received_bytes(const struct weft_rival *r, uint32_t number)
+uint64_t weft_baseline_received_bytes(const struct weft_baseline *r, uint32_t number)
 {
 	WEFT_ASSERT(number < r->config.receives);
 	return r->receives[number].came_bytes;
 }
 
-void weft_rival_look(
-	const struct weft_rival *r, uint32_t number, uint32_t qp, struct weft_rival_sender *out)
+void weft_baseline_look(const struct weft_baseline *r, uint32_t number, uint32_t qp,
+	struct weft_baseline_sender *out)
 {
 	WEFT_ASSERT(number < r->config.sends && qp < r->qps);
 	const struct sender *s = &r->senders[number * r->qps + qp];
 
-	*out = (struct weft_rival_sender){ .rate_bps = s->rate.rate_bps,
+	*out = (struct weft_baseline_sender){ .rate_bps = s->rate.rate_bps,
 		.window_pkts = r->kind->has_window     ? s->window.window_q8 >> 8
 			       : r->kind->is_selective ? r->window_pkts
 						       : 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sim_rival - `weft sim --transport ...`: whose transport hosts have, and how it is set.
+ * sim_baseline - `weft sim --transport ...`: whose transport hosts have, and how it is set.
  *
  * RoCE's switches drop, or pause with --pfc; --switch says otherwise (weft_sim_discipline()).
  */
@@ -51,17 +51,17 @@ static error_t take_time(struct argp_state *state, const char *name, const char 
 /* What a transport does not have must not be taken as if it had: people would compare it. */
 static error_t judge(struct argp_state *state, const struct weft_sim_config *config)
 {
-	const struct weft_rival_settings *r = &config->rival;
+	const struct weft_baseline_settings *r = &config->baseline;
 	struct weft_sim_config usual;
 
 	weft_sim_config_default(&usual);
-	if (r->kind == WEFT_RIVAL_NONE && (r->qps || r->dcqcn || r->window_pkts || r->rto_ps ||
+	if (r->kind == WEFT_BASELINE_NONE && (r->qps || r->dcqcn || r->window_pkts || r->rto_ps ||
 						  config->discipline == WEFT_DISCIPLINE_LOSSLESS ||
 						  config->bgp_detect_ps != usual.bgp_detect_ps ||
 						  config->bgp_converge_ps != usual.bgp_converge_ps))
 		argp_error(state, "qps, dcqcn, pfc, window, rto and bgp belong to other transports "
 				  "than mrc: --transport");
-	else if (r->dcqcn && !weft_rival_is_roce(r->kind))
+	else if (r->dcqcn && !weft_baseline_is_roce(r->kind))
 		argp_error(state, "dcqcn: roce, roce-sr and stripe have it");
 	else
 		return 0;
@@ -74,27 +74,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case OPTION_TRANSPORT:
-		if (!weft_rival_find(arg, &config->rival.kind))
+		if (!weft_baseline_find(arg, &config->baseline.kind))
 			argp_error(state,
 				"transport: \"%s\", wanted is mrc, roce, roce-sr, stripe, spray or "
 				"ndp",
 				arg);
 		return 0;
 	case OPTION_QPS:
-		config->rival.qps = (uint32_t)arg_number(state, "qps", arg, 1, 16);
+		config->baseline.qps = (uint32_t)arg_number(state, "qps", arg, 1, 16);
 		return 0;
 	case OPTION_DCQCN:
-		config->rival.dcqcn = true;
+		config->baseline.dcqcn = true;
 		return 0;
 	case OPTION_PFC:
 		config->discipline = WEFT_DISCIPLINE_LOSSLESS;
 		return 0;
 	case OPTION_WINDOW:
-		config->rival.window_pkts =
+		config->baseline.window_pkts =
 			(uint32_t)arg_number(state, "window", arg, 1, UINT32_MAX);
 		return 0;
 	case OPTION_RTO:
-		return take_time(state, "rto", arg, 1000, 4, &config->rival.rto_ps);
+		return take_time(state, "rto", arg, 1000, 4, &config->baseline.rto_ps);
 	case OPTION_DETECT:
 		return take_time(state, "bgp-detect", arg, 0, 100, &config->bgp_detect_ps);
 	case OPTION_CONVERGE:
@@ -106,4 +106,4 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp sim_rival_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
+const struct argp sim_baseline_argp = { options, parse, NULL, NULL, NULL, NULL, NULL };
