@@ -8,7 +8,7 @@
  *
  *   incast_plan     the fabric, who sends to whom, and when
  *   incast_sender   what one sending host does at a moment: the same code in both worlds
- *   incast_virtual  the world in virtual time: engines, a rack, exact
+ *   incast_virtual  the world in virtual time: engines, a network, exact
  *   incast_live     the other: a switch and two processes full of endpoints, over shared memory
  *   incast_ends     what is in those two processes
  *   incast_measure  shares, quantiles and the claims, out of samples

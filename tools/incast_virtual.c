@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * incast_virtual - the incast in virtual time: engines at the hosts, the rack between them.
+ * incast_virtual - the incast in virtual time: engines at the hosts, the network between them.
  *
  * The same engine and the same switches as live, frames as structs; nothing waits for a CPU, so
  * this is what the protocol does, to the picosecond and the same on every machine.  A host has no
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <weft/base.h>
 #include <weft/nic_mrc.h>
-#include <weft/rack.h>
+#include <weft/network.h>
 
 #define FRAMES (1u << 14)
 #define START_NS UINT64_C(1000000) /* an engine's time starts above 0 */
@@ -35,7 +35,7 @@ struct world {
 	const struct incast_plan *plan;
 	struct weft_topo *topo;
 	const struct weft_topo_shape *shape;
-	struct weft_rack *rack;
+	struct weft_network *network;
 	struct host hosts[HOSTS_MAX];
 	struct incast_sender senders[INCAST_FLOWS];
 	struct weft_pkt *pkts;
@@ -153,7 +153,7 @@ static void open_flow(struct world *w, uint32_t flow, bool trims)
 static int open_world(struct world *w, enum incast_kind kind, char *error, size_t error_bytes)
 {
 	char text[INCAST_FABRIC_BYTES];
-	struct weft_rack_config config = { .frames = FRAMES, .seed = 1 };
+	struct weft_network_config config = { .frames = FRAMES, .seed = 1 };
 
 	incast_fabric(w->plan, kind, text);
 	if (weft_topo_open_text(&w->topo, text, strlen(text), "incast", error, error_bytes))
@@ -161,7 +161,7 @@ static int open_world(struct world *w, enum incast_kind kind, char *error, size_
 	w->shape = weft_topo_shape(w->topo);
 	WEFT_ASSERT(w->shape->hosts <= HOSTS_MAX);
 	config.topo = w->topo;
-	if (weft_rack_open(&w->rack, &config, error, error_bytes))
+	if (weft_network_open(&w->network, &config, error, error_bytes))
 		return -1;
 	w->now_ns = START_NS;
 	for (uint32_t i = 0; i < FRAMES; i++)
@@ -179,9 +179,9 @@ static int open_world(struct world *w, enum incast_kind kind, char *error, size_
 
 static void close_world(struct world *w)
 {
-	if (w->rack)
-		weft_rack_check(w->rack);
-	weft_rack_close(w->rack);
+	if (w->network)
+		weft_network_check(w->network);
+	weft_network_close(w->network);
 	for (uint32_t i = 0; w->topo && i < w->shape->hosts; i++)
 		free(w->hosts[i].block);
 	weft_topo_close(w->topo);
@@ -204,12 +204,12 @@ static void depart(struct world *w, uint32_t host, const struct weft_pkt *pkt)
 	w->pkts[frame.handle].peer = host;
 	WEFT_ASSERT(weft_topo_usid(w->topo, host, pkt->peer, pkt->ev, addr));
 	frame.route = weft_frame_route(addr);
-	WEFT_ASSERT(weft_rack_send(w->rack, host, pkt->port, &frame,
+	WEFT_ASSERT(weft_network_send(w->network, host, pkt->port, &frame,
 		bytes - WEFT_FRAME_ETHER_BYTES, w->now_ns * 1000));
-	w->hosts[host].free_ps[pkt->port] = weft_rack_line_free_ps(w->rack, host, pkt->port);
+	w->hosts[host].free_ps[pkt->port] = weft_network_line_free_ps(w->network, host, pkt->port);
 }
 
-static void arrive(struct world *w, const struct weft_rack_out *out)
+static void arrive(struct world *w, const struct weft_network_out *out)
 {
 	uint32_t index = (uint32_t)out->frame.handle;
 	struct weft_pkt *pkt = &w->pkts[index];
@@ -240,7 +240,7 @@ static void emit(struct world *w, uint32_t host)
 		wake_ns = wake_ns == WEFT_NEVER ? wake_ns : wake_ns + START_NS;
 	}
 	for (uint32_t p = 0; p < w->shape->planes; p++) {
-		h->free_ps[p] = weft_rack_line_free_ps(w->rack, host, p);
+		h->free_ps[p] = weft_network_line_free_ps(w->network, host, p);
 		h->is_due |= h->free_ps[p] == WEFT_NEVER; /* paused: looked at after each event */
 	}
 	while (weft_nic_output(&h->nic, &pkt, now_ps))
@@ -255,16 +255,16 @@ static void emit(struct world *w, uint32_t host)
 /* Up to the next moment at which anything happens, but not beyond. */
 static void step(struct world *w, uint64_t until_ns)
 {
-	uint64_t next_ps = weft_rack_next_ps(w->rack);
+	uint64_t next_ps = weft_network_next_ps(w->network);
 	uint64_t next_ns = next_ps == WEFT_NEVER ? until_ns : WEFT_DIV_UP(next_ps, UINT64_C(1000));
-	struct weft_rack_out outs[OUTS];
+	struct weft_network_out outs[OUTS];
 	size_t n;
 
 	for (uint32_t i = 0; i < w->shape->hosts; i++)
 		next_ns = WEFT_MIN(next_ns, w->hosts[i].wake_ns);
 	w->now_ns = WEFT_MAX(w->now_ns, WEFT_MIN(next_ns, until_ns));
-	weft_rack_run(w->rack, w->now_ns * 1000);
-	while ((n = weft_rack_take(w->rack, outs, OUTS)))
+	weft_network_run(w->network, w->now_ns * 1000);
+	while ((n = weft_network_take(w->network, outs, OUTS)))
 		for (size_t i = 0; i < n; i++)
 			arrive(w, &outs[i]);
 	for (uint32_t i = 0; i < w->shape->hosts; i++)
@@ -283,8 +283,8 @@ static uint32_t waiting_bytes(const struct world *w)
 			weft_topo_link(w->topo, weft_topo_port_link(w->topo, 0, plane));
 		unsigned end = link.node[0] == 0 ? 1 : 0;
 
-		sum += weft_switch_depth_bytes(
-			weft_rack_switch(w->rack, link.node[end]), link.port[end], WEFT_QUEUE_DATA);
+		sum += weft_switch_depth_bytes(weft_network_switch(w->network, link.node[end]),
+			link.port[end], WEFT_QUEUE_DATA);
 	}
 	return sum;
 }
@@ -292,7 +292,7 @@ static uint32_t waiting_bytes(const struct world *w)
 static void count_switches(const struct world *w, struct incast_counts *c)
 {
 	for (uint32_t node = w->shape->hosts; node < w->shape->nodes; node++) {
-		const struct weft_switch *sw = weft_rack_switch(w->rack, node);
+		const struct weft_switch *sw = weft_network_switch(w->network, node);
 
 		for (uint32_t port = weft_topo_node(w->topo, node).ports; port--;) {
 			const struct weft_port_counters *p = weft_switch_port_counters(sw, port);
@@ -302,7 +302,7 @@ static void count_switches(const struct world *w, struct incast_counts *c)
 			c->pauses += p->pfc_sent;
 		}
 	}
-	c->dropped = weft_rack_stats(w->rack)->dropped;
+	c->dropped = weft_network_stats(w->network)->dropped;
 }
 
 static struct incast_counts count(const struct world *w)

@@ -10,7 +10,7 @@
  */
 #include <weft/nic.h>
 #include <weft/nic_mrc.h>
-#include <weft/rack.h>
+#include <weft/network.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct host {
 
 static struct host hosts[2];
 static struct weft_topo *topo;
-static struct weft_rack *rack;
+static struct weft_network *network;
 static struct weft_pkt pkts[FRAMES]; /* by the handle of the frame that stands for each */
 static uint64_t handles[FRAMES];
 static uint32_t n_handles, lost;
@@ -112,18 +112,18 @@ static void depart(uint32_t self, const struct weft_pkt *pkt)
 	weft_frame_of(&frame, pkt, bytes);
 	CHECK(weft_topo_usid(topo, self, pkt->peer, pkt->ev, addr));
 	frame.route = weft_frame_route(addr);
-	CHECK(weft_rack_send(
-		rack, self, pkt->port, &frame, bytes - WEFT_FRAME_ETHER_BYTES, now_ps));
-	hosts[self].free_ps[pkt->port] = weft_rack_line_free_ps(rack, self, pkt->port);
+	CHECK(weft_network_send(
+		network, self, pkt->port, &frame, bytes - WEFT_FRAME_ETHER_BYTES, now_ps));
+	hosts[self].free_ps[pkt->port] = weft_network_line_free_ps(network, self, pkt->port);
 }
 
-static void arrive(const struct weft_rack_out *out)
+static void arrive(const struct weft_network_out *out)
 {
 	struct weft_pkt *pkt = &pkts[out->frame.handle];
 	struct weft_place place;
 
 	handles[n_handles++] = out->frame.handle;
-	lost += out->drop != WEFT_FABRIC_DROP_NONE;
+	lost += out->drop != WEFT_SWITCH_DROP_NONE;
 	if (out->drop)
 		return;
 	struct host *h = &hosts[out->node];
@@ -150,19 +150,19 @@ static void run_host(uint32_t self)
 
 int main(void)
 {
-	struct weft_rack_config config = { .frames = FRAMES, .seed = 1 };
+	struct weft_network_config config = { .frames = FRAMES, .seed = 1 };
 	char error[256];
-	struct weft_rack_out out;
+	struct weft_network_out out;
 
 	CHECK(!weft_topo_open_text(&topo, fabric, strlen(fabric), "two", error, sizeof(error)));
 	config.topo = topo;
-	CHECK(!weft_rack_open(&rack, &config, error, sizeof(error)));
+	CHECK(!weft_network_open(&network, &config, error, sizeof(error)));
 	while (n_handles < FRAMES) {
 		handles[n_handles] = n_handles;
 		n_handles++;
 	}
 	for (uint32_t link = 0; link < 2 * PLANES; link++) /* host by host, plane by plane */
-		weft_rack_link_loss(rack, link, 1, LOSS_PPM);
+		weft_network_link_loss(network, link, 1, LOSS_PPM);
 	for (uint32_t i = 0; i < 2; i++)
 		open_host(i);
 	for (uint32_t i = 0; i < 2; i++)
@@ -172,11 +172,11 @@ int main(void)
 			if (hosts[i].wake_ps <= now_ps)
 				run_host(i);
 		}
-		now_ps = weft_rack_next_ps(rack);
+		now_ps = weft_network_next_ps(network);
 		for (uint32_t i = 0; i < 2; i++)
 			now_ps = hosts[i].wake_ps < now_ps ? hosts[i].wake_ps : now_ps;
-		weft_rack_run(rack, now_ps);
-		while (weft_rack_take(rack, &out, 1))
+		weft_network_run(network, now_ps);
+		while (weft_network_take(network, &out, 1))
 			arrive(&out);
 	}
 	CHECK(!memcmp(hosts[0].sends, hosts[1].gets, BYTES));

@@ -22,7 +22,7 @@
  * Threads  One at a time per NIC.
  * Errors   None here; what strangers send is dropped and counted by the transport.
  */
-#include <weft/fabric.h>
+#include <weft/switch.h>
 #include <weft/transport.h>
 #include <weft/wire.h>
 

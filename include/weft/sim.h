@@ -9,7 +9,7 @@
  *                                        arrives in a later one
  *
  * Nothing is modelled twice: hosts are engine endpoints (engine.h), switches are fabric switches
- * (fabric.h, struct mode), cables and tables come from the fabric file (topo.h).  What is simulated
+ * (switch.h, struct mode), cables and tables come from the fabric file (topo.h).  What is simulated
  * is time, cables, and hosts that are never busy.
  *
  * Time     Picoseconds; the world starts at WEFT_SIM_START_PS, and so do flows that start at 0.
@@ -20,7 +20,7 @@
  */
 #include <weft/base.h>
 #include <weft/engine.h>
-#include <weft/fabric.h>
+#include <weft/switch.h>
 #include <weft/baseline.h>
 #include <weft/topo.h>
 

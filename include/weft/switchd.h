@@ -2,18 +2,18 @@
 #ifndef WEFT_SWITCHD_H
 #define WEFT_SWITCHD_H
 /*
- * switchd - a rack, live: hosts come by shared memory or through interfaces, the clock is real, and
- * a socket answers questions and takes orders.
+ * switchd - a network, live: hosts come by shared memory or through interfaces, the clock is real,
+ * and a socket answers questions and takes orders.
  *
- *    weft programs ==shm rings==+                        +-- DIR/ports    hosts dial here (shm.h)
- *                               +--> rack (real time) ---+
- *    veths, NICs ==AF_PACKET====+                        +-- DIR/control  JSON, one line each way
+ *    weft programs ==shm rings==+                           +-- DIR/ports    hosts dial here (shm.h)
+ *                               +--> network (real time) ---+
+ *    veths, NICs ==AF_PACKET====+                           +-- DIR/control  JSON, a line each way
  *
  * A packet that arrives at a host goes to the process that holds its UDP destination port (its
  * NIC's flow table), else to the host's interface on that plane, else it is dropped and counted.
  *
- * Time     Real.  Everything in the rack happens at its own picosecond; what leaves it is seen by
- *          hosts at most one turn late, under 0.2 ms where the machine is not busy otherwise.
+ * Time     Real.  Everything in the network happens at its own picosecond; what leaves it is seen
+ *          by hosts at most one turn late, under 0.2 ms where the machine is not busy otherwise.
  * Memory   Opening allocates.  Slots that a process held come back when it dies.
  * Threads  The caller's one; within weft_switchd_run(), where real time is allowed and lines are
  *          fast, one more per CPU.  weft_switchd_ask() may be called from any process.

@@ -56,7 +56,7 @@ bool weft_way_parse(const char *text, uint32_t *way);
 /* What steers: a uSID per switch, or one per link (RFC 9800's End and End.X with NEXT-C-SID). */
 enum weft_usid_behavior { WEFT_USID_UN, WEFT_USID_UA };
 
-/* What a switch of ours does with data that does not fit, and what it marks (fabric.h). */
+/* What a switch of ours does with data that does not fit, and what it marks (switch.h). */
 enum weft_topo_full { WEFT_FULL_TRIM, WEFT_FULL_DROP, WEFT_FULL_PAUSE };
 enum weft_topo_marks { WEFT_MARKS_UNSAID, WEFT_MARKS_ALL, WEFT_MARKS_CORE };
 
@@ -226,7 +226,7 @@ struct weft_route {
 };
 
 /*
- * A switch's entries in the words of <weft/fabric.h>; its uSIDs all have prefix_bits 48, and the
+ * A switch's entries in the words of <weft/switch.h>; its uSIDs all have prefix_bits 48, and the
  * uSID is bytes 4 and 5 of the prefix.  (A host's USID may be shorter, and not of whole bytes.)
  *   END   weft_switch_sid_add     WEFT_HOP_UN
  *   UA    weft_switch_sid_add     WEFT_HOP_UA, port

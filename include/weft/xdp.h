@@ -9,7 +9,7 @@
  *                  tables, faults  \ virtual queues       counters
  *                              weft_xdp_* in this process
  *
- * Decides as fabric.h describes and counts under the same names; what differs is that no frame ever
+ * Decides as switch.h describes and counts under the same names; what differs is that no frame ever
  * waits (docs/decisions/070-xdp-switch.md).  Tables come from the caller alone: no frame can change
  * them, and none leaves by a port that is not in them or reaches the kernel's own stack.
  *
@@ -20,7 +20,7 @@
  *          those that come after the call.
  * Errors   Of open and port_set: -1 with one line in error.  False: impossible, nothing changed.
  */
-#include <weft/fabric.h>
+#include <weft/switch.h>
 #include <weft/topo.h>
 
 #ifdef __cplusplus
@@ -94,7 +94,7 @@ struct weft_xdp_cable {
 	uint64_t rate_bps; /* 0: no queue */
 };
 /*
- * Opens node, a switch, with its tables and thresholds; rate_bps: as in struct weft_rack_config;
+ * Opens node, a switch, with its tables and thresholds; rate_bps: as in struct weft_network_config;
  * cables: of all its ports.  At tc, ports to switches are peers, and ports to hosts are not, so
  * that hosts may do what they like to their ends.
  */
@@ -122,7 +122,7 @@ void weft_xdp_fault_clear(struct weft_xdp *xdp);
 /* watermark: since the last reboot. */
 void weft_xdp_port_counters(
 	const struct weft_xdp *xdp, uint32_t port, struct weft_port_counters *counters);
-uint64_t weft_xdp_drops(const struct weft_xdp *xdp, enum weft_fabric_drop drop);
+uint64_t weft_xdp_drops(const struct weft_xdp *xdp, enum weft_switch_drop drop);
 uint64_t weft_xdp_sid_pkts(const struct weft_xdp *xdp, uint16_t sid);
 /* Of a virtual queue, as of the last frame that left by this port. */
 uint32_t weft_xdp_depth_bytes(const struct weft_xdp *xdp, uint32_t port, enum weft_queue queue);

@@ -3,7 +3,7 @@
  * soft - all switches in one process, and the far ends of the hosts' cables in front of it.
  *
  *   h0: p0 ===veth=== h0.p0 \                                        one namespace, one process:
- *   h0: p1 ===veth=== h0.p1  >  weft-switch: rack, AF_PACKET, shm    a child of the keeper
+ *   h0: p1 ===veth=== h0.p1  >  weft-switch: network, AF_PACKET, shm    a child of the keeper
  *   h1: p0 ===veth=== h1.p0 /
  *
  * A process of its own, since it must not wait while the keeper does something slow, and the keeper

@@ -76,8 +76,8 @@ static void count(const struct weft_sim *sim, uint32_t node, struct weft_sim_pla
 
 	counts->trimmed[at] += c->trimmed;
 	counts->marked[at] += c->ecn_marked;
-	for (unsigned drop = 1; drop < WEFT_FABRIC_DROP_COUNT; drop++)
-		counts->dropped[at] += weft_switch_drops(sw, (enum weft_fabric_drop)drop);
+	for (unsigned drop = 1; drop < WEFT_SWITCH_DROP_COUNT; drop++)
+		counts->dropped[at] += weft_switch_drops(sw, (enum weft_switch_drop)drop);
 }
 
 void weft_sim_plane(const struct weft_sim *sim, uint32_t plane, struct weft_sim_plane *counts)

@@ -11,7 +11,7 @@
  */
 #include "ranks.h"
 
-#include <weft/rack.h>
+#include <weft/network.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,12 +130,12 @@ bool plan_profiles(const struct weft_sim_config *config, struct weft_port_profil
 {
 	const struct weft_topo_shape *s = weft_topo_shape(config->topo);
 	bool has_red = config->baseline.dcqcn && !weft_topo_depth_is_said(&s->depths.ecn_max);
-	struct weft_rack_manner manner = { .discipline = weft_sim_discipline(config),
+	struct weft_network_manner manner = { .discipline = weft_sim_discipline(config),
 		.marks = weft_sim_marks(config) };
 	bool is_good = true;
 
 	for (unsigned i = 0; i < 2; i++) {
-		is_good &= weft_rack_profile(config->topo, &manner, i == 1, &profiles[i]);
+		is_good &= weft_network_profile(config->topo, &manner, i == 1, &profiles[i]);
 		if (has_red && profiles[i].ecn_max_bytes) {
 			profiles[i].ecn_min_bytes = red_min(s);
 			profiles[i].ecn_max_bytes = red_max(s);
@@ -481,7 +481,7 @@ void weft_sim_config_default(struct weft_sim_config *config)
 
 enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
 {
-	enum weft_discipline filed = weft_rack_manner(config->topo).discipline;
+	enum weft_discipline filed = weft_network_manner(config->topo).discipline;
 
 	if (config->discipline != WEFT_DISCIPLINE_UNSAID)
 		return config->discipline;
@@ -493,7 +493,7 @@ enum weft_discipline weft_sim_discipline(const struct weft_sim_config *config)
 enum weft_topo_marks weft_sim_marks(const struct weft_sim_config *config)
 {
 	return config->marks != WEFT_MARKS_UNSAID ? config->marks
-						  : weft_rack_manner(config->topo).marks;
+						  : weft_network_manner(config->topo).marks;
 }
 
 static double left_bytes(const struct weft_sim_memory *m)

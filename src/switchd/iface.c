@@ -271,7 +271,7 @@ static void enter(
 		at_ps = WEFT_MIN(WEFT_MAX(at_ps, sw->ifaces.looked_ps), now_ps);
 		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
 		sw->slots.is_from_wire[b->slot[i]] = true;
-		if (weft_rack_send(sw->rack, f->host, f->plane, &frame,
+		if (weft_network_send(sw->network, f->host, f->plane, &frame,
 			    (uint32_t)bytes - WEFT_FRAME_ETHER_BYTES, at_ps))
 			return;
 		is_giant = false;
@@ -307,7 +307,7 @@ size_t ifaces_take(struct weft_switchd *sw, uint64_t now_ps)
 		size_t burst = BURST;
 
 		for (unsigned k = 0; f->is_ready && k < BURSTS_MAX; k++) {
-			if (weft_rack_line_free_ps(sw->rack, f->host, f->plane) > now_ps)
+			if (weft_network_line_free_ps(sw->network, f->host, f->plane) > now_ps)
 				break; /* stays ready */
 			burst = take_burst(sw, f, offset_ns, now_ps);
 			n += burst;
@@ -320,7 +320,7 @@ size_t ifaces_take(struct weft_switchd *sw, uint64_t now_ps)
 
 /* ---- to hosts ---- */
 
-bool ifaces_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
+bool ifaces_deliver(struct weft_switchd *sw, const struct weft_network_out *out)
 {
 	struct ifaces *all = &sw->ifaces;
 	uint32_t index = out->node * sw->shape->planes + out->plane;
@@ -340,7 +340,7 @@ void ifaces_flush(struct weft_switchd *sw)
 	uint32_t sent = 0;
 
 	for (uint32_t i = 0; i < all->n_out; i++) {
-		const struct weft_rack_out *out = &all->out[i];
+		const struct weft_network_out *out = &all->out[i];
 		const struct iface *f = &all->all[out->node * sw->shape->planes + out->plane];
 		uint8_t *ether = weft_shm_packet(&sw->pool, (uint32_t)out->frame.handle) -
 				 WEFT_FRAME_ETHER_BYTES;
@@ -438,7 +438,7 @@ void ifaces_notice(struct weft_switchd *sw)
 		if ((told->down & LINK_FAR_DOWN) == far)
 			continue;
 		told->down = (uint8_t)((told->down & LINK_TOLD_DOWN) | far);
-		weft_rack_link_mark(sw->rack, f->link, !told->down, sw->ran_ps);
+		weft_network_link_mark(sw->network, f->link, !told->down, sw->ran_ps);
 		changed = true;
 	}
 	if (changed)

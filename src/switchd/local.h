@@ -4,7 +4,7 @@
 /* local - what the files of switchd share. */
 #include <weft/accept.h>
 #include <weft/base.h>
-#include <weft/rack.h>
+#include <weft/network.h>
 #include <weft/shm.h>
 #include <weft/switchd.h>
 #include <weft/topo.h>
@@ -18,7 +18,7 @@
 #define CLIENTS_MAX 16u
 #define BURST 64u /* packets that are moved together */
 
-/* Why an edge of the fabric drops, beside the switches' own reasons (fabric_drops.def). */
+/* Why an edge of the fabric drops, beside the switches' own reasons (switch_drops.def). */
 #define EDGE_DROPS(DROP)                                                                           \
 	DROP(NOBODY, "nobody", "no process holds its UDP port, and the host has no interface")     \
 	DROP(RX_FULL, "rx_full", "the process that it is for does not read")                       \
@@ -98,7 +98,7 @@ void nic_wake(struct weft_switchd *sw, uint32_t index);    /* he rings, or is go
 /* Takes what may have begun to be sent by now, and gives slots back and forth; how many. */
 size_t nic_take(struct weft_switchd *sw, uint64_t now_ps);
 /* True: the packet is for a process and will be put into its ring by nic_flush(). */
-bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out);
+bool nic_deliver(struct weft_switchd *sw, const struct weft_network_out *out);
 void nic_flush(struct weft_switchd *sw);
 void nic_carrier(struct weft_switchd *sw); /* tells all which planes are up */
 /* Before a sleep, and after.  False: something came meanwhile, do not sleep. */
@@ -164,16 +164,16 @@ struct ifaces {
 	int tx_fd, netlink_fd, ioctl_fd;
 	uint64_t looked_ps; /* what comes now came later than this */
 	uint32_t n_out;
-	struct weft_rack_out out[BURST];
+	struct weft_network_out out[BURST];
 	struct iface_batch *batch;
 };
 
 bool ifaces_open(struct weft_switchd *sw, const char *format);
 void ifaces_close(struct weft_switchd *sw);
 size_t ifaces_take(struct weft_switchd *sw, uint64_t now_ps);
-bool ifaces_deliver(struct weft_switchd *sw, const struct weft_rack_out *out);
+bool ifaces_deliver(struct weft_switchd *sw, const struct weft_network_out *out);
 void ifaces_flush(struct weft_switchd *sw);
-void ifaces_carrier(struct weft_switchd *sw); /* sets our ends as the rack's links are */
+void ifaces_carrier(struct weft_switchd *sw); /* sets our ends as the network's links are */
 void ifaces_notice(struct weft_switchd *sw);  /* the kernel has news about interfaces */
 
 /* ---- control.c: the socket, and lines ---- */
@@ -217,7 +217,7 @@ enum watch {
 
 enum { LINK_TOLD_DOWN = 1, LINK_FAR_DOWN = 2 }; /* by a request; its host's interface is down */
 
-struct told { /* about a link, as requests have said; the rack acts on it */
+struct told { /* about a link, as requests have said; the network acts on it */
 	uint8_t down, hole;
 	uint32_t loss_ppm[2], spoil_ppm[2];
 	uint64_t rate_bps;
@@ -226,7 +226,7 @@ struct told { /* about a link, as requests have said; the rack acts on it */
 struct weft_switchd {
 	struct weft_topo *topo;
 	const struct weft_topo_shape *shape;
-	struct weft_rack *rack;
+	struct weft_network *network;
 	struct weft_shm_pool pool;
 	struct slots slots;
 	struct nic nic;
@@ -242,7 +242,7 @@ struct weft_switchd {
 	char error[ERROR_BYTES];
 	uint64_t rate_bps;
 	uint64_t epoch_ns; /* picosecond 0 */
-	uint64_t ran_ps;   /* the rack has been run up to here */
+	uint64_t ran_ps;   /* the network has been run up to here */
 	uint64_t drops[EDGE_DROP_COUNT];
 	struct told *told;                /* per link */
 	uint8_t *is_off, *is_frozen;      /* per node */
@@ -279,7 +279,7 @@ void loop_look(struct weft_switchd *sw);
 void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved);
 #define GATHER_NS_MAX 100000u
 #define LOOP_AWAKE_NS 15000u /* what is nearer is not slept for */
-/* Until the rack's next event; WEFT_NEVER: there is none. */
+/* Until the network's next event; WEFT_NEVER: there is none. */
 uint64_t loop_wait_ns(const struct weft_switchd *sw);
 bool loop_real_time(void); /* for this thread; false: it may not */
 /* on_again_ns: of a reboot; 0: stays so. */

@@ -3,11 +3,12 @@
  * loop - turns, and when to sleep between them.
  *
  * A turn takes what hosts have ready for as long as their lines would have been free until now,
- * runs the rack up to now, and hands out what arrived.  Since everything carries the time at which
- * it happened, a late turn changes no queue: it only lets hosts see late what arrived meanwhile.
+ * runs the network up to now, and hands out what arrived.  Since everything carries the time at
+ * which it happened, a late turn changes no queue: it only lets hosts see late what arrived
+ * meanwhile.
  *
- * Asleep, we are woken by whatever comes (doorbells, interfaces, requests) or when the rack's next
- * event is due.  A wake-up costs as much as ten packets, so where many come we sleep by time
+ * Asleep, we are woken by whatever comes (doorbells, interfaces, requests) or when the network's
+ * next event is due.  A wake-up costs as much as ten packets, so where many come we sleep by time
  * instead: long enough for a burst, short against a round trip, and nobody has to ring.  Where
  * turns take longer than that, we do not sleep at all.  A ping-pong makes as many packets as a slow
  * stream and has one under way at a time: who waits for it is woken, or it would wait for our clock
@@ -40,12 +41,12 @@
 
 static void deliver(struct weft_switchd *sw, size_t *moved)
 {
-	struct weft_rack_out out[BURST];
+	struct weft_network_out out[BURST];
 	size_t n;
 
-	while ((n = weft_rack_take(sw->rack, out, BURST)) > 0) {
+	while ((n = weft_network_take(sw->network, out, BURST)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			bool arrived = out[i].drop == WEFT_FABRIC_DROP_NONE;
+			bool arrived = out[i].drop == WEFT_SWITCH_DROP_NONE;
 
 			if (arrived && (nic_deliver(sw, &out[i]) || ifaces_deliver(sw, &out[i])))
 				continue;
@@ -71,8 +72,8 @@ void loop_power(struct weft_switchd *sw, uint32_t node, bool on, uint64_t on_aga
 		sw->next_on_ns = WEFT_MIN(sw->next_on_ns, on_again_ns);
 	sw->is_off[node] = !on;
 	sw->is_frozen[node] = false;
-	weft_rack_freeze(sw->rack, node, false, sw->ran_ps);
-	weft_rack_power(sw->rack, node, on, sw->ran_ps);
+	weft_network_freeze(sw->network, node, false, sw->ran_ps);
+	weft_network_power(sw->network, node, on, sw->ran_ps);
 	for (uint32_t i = 0; i < sw->shape->links && !on; i++) {
 		struct weft_link l = weft_topo_link(sw->topo, i);
 
@@ -107,13 +108,14 @@ static void end_late(struct weft_switchd *sw, uint64_t now_ns)
  * Up to now; where there are ears, lines are fast, and from one switch to the next a packet takes
  * less than a turn does: so on to its end, but not far ahead.  Returns the time that it is there.
  */
-static uint64_t run_rack(struct weft_switchd *sw, uint64_t now_ps)
+static uint64_t run_network(struct weft_switchd *sw, uint64_t now_ps)
 {
 	uint64_t end_ps = sw->ears.n ? now_ps + AHEAD_PS : now_ps;
 
-	weft_rack_run(sw->rack, now_ps);
-	for (uint64_t next_ps; (next_ps = weft_rack_next_ps(sw->rack)) < end_ps; now_ps = next_ps)
-		weft_rack_run(sw->rack, next_ps);
+	weft_network_run(sw->network, now_ps);
+	for (uint64_t next_ps; (next_ps = weft_network_next_ps(sw->network)) < end_ps;
+		now_ps = next_ps)
+		weft_network_run(sw->network, next_ps);
 	return now_ps;
 }
 
@@ -125,7 +127,7 @@ size_t loop_turn(struct weft_switchd *sw, uint64_t now_ns)
 	if (by_iface >= FEW_MOVED)
 		sw->bulk_ps = now_ps;
 	moved += by_iface;
-	sw->ran_ps = run_rack(sw, now_ps);
+	sw->ran_ps = run_network(sw, now_ps);
 	deliver(sw, &moved);
 	if (WEFT_UNLIKELY(now_ns >= sw->next_on_ns))
 		end_reboots(sw, now_ns);
@@ -246,7 +248,7 @@ void loop_judge(struct weft_switchd *sw, uint64_t now_ns, size_t moved)
 
 uint64_t loop_wait_ns(const struct weft_switchd *sw)
 {
-	uint64_t next_ps = weft_rack_next_ps(sw->rack), now_ns = real_now_ns();
+	uint64_t next_ps = weft_network_next_ps(sw->network), now_ns = real_now_ns();
 
 	if (next_ps == WEFT_NEVER)
 		return WEFT_NEVER;
@@ -255,7 +257,7 @@ uint64_t loop_wait_ns(const struct weft_switchd *sw)
 
 bool loop_gathers(const struct weft_switchd *sw, size_t moved)
 {
-	const struct weft_rack_stats *s = weft_rack_stats(sw->rack);
+	const struct weft_network_stats *s = weft_network_stats(sw->network);
 	uint64_t under_way = s->sent - s->arrived - s->dropped;
 
 	/* Ears are quick, and cheap enough for all but streams. */

@@ -150,7 +150,7 @@ static uint32_t carrier_of(const struct weft_switchd *sw, const struct process *
 	for (uint32_t plane = 0; plane < p->planes; plane++) {
 		uint32_t link = p->host * sw->shape->planes + plane;
 
-		mask |= (uint32_t)weft_rack_link_is_up(sw->rack, link) << plane;
+		mask |= (uint32_t)weft_network_link_is_up(sw->network, link) << plane;
 	}
 	return mask;
 }
@@ -306,7 +306,7 @@ static size_t take_some(
 		sw->newest_ps = WEFT_MAX(sw->newest_ps, at_ps);
 		if (d[i].flags & WEFT_SHM_BULK)
 			sw->bulk_ps = now_ps;
-		if (!weft_rack_send(sw->rack, p->host, plane, &frame, d[i].bytes, at_ps)) {
+		if (!weft_network_send(sw->network, p->host, plane, &frame, d[i].bytes, at_ps)) {
 			sw->drops[EDGE_NO_SLOT]++;
 			slots_give(&sw->slots, d[i].slot);
 		}
@@ -322,7 +322,7 @@ static size_t take_some(
 /* What one program may have begun to send on one plane by now, a turn's worth of it. */
 static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t plane, uint64_t now_ps)
 {
-	uint64_t free_ps = weft_rack_line_free_ps(sw->rack, p->host, plane);
+	uint64_t free_ps = weft_network_line_free_ps(sw->network, p->host, plane);
 	size_t n = 0;
 
 	if (free_ps > now_ps)
@@ -330,7 +330,7 @@ static size_t take_line(struct weft_switchd *sw, struct process *p, uint32_t pla
 	/* Of a line that was idle, the first packet says since when it is not. */
 	if (free_ps <= sw->ran_ps) {
 		n = take_some(sw, p, plane, 1, now_ps);
-		free_ps = weft_rack_line_free_ps(sw->rack, p->host, plane);
+		free_ps = weft_network_line_free_ps(sw->network, p->host, plane);
 		if (!n || free_ps > now_ps)
 			return n;
 	}
@@ -422,7 +422,7 @@ static void flush(struct weft_switchd *sw, struct process *p)
 	weft_shm_bell(p->link);
 }
 
-bool nic_deliver(struct weft_switchd *sw, const struct weft_rack_out *out)
+bool nic_deliver(struct weft_switchd *sw, const struct weft_network_out *out)
 {
 	uint32_t slot = (uint32_t)out->frame.handle;
 	size_t bytes = out->frame.bytes - WEFT_FRAME_ETHER_BYTES;
@@ -480,8 +480,9 @@ bool nic_will_sleep(struct weft_switchd *sw, bool will)
 
 		weft_shm_will_sleep(p->link, will);
 		for (uint32_t plane = 0; will && plane < p->planes; plane++)
-			is_quiet &= !weft_shm_waiting(p->link, WEFT_SHM_TX + plane) ||
-				    weft_rack_line_free_ps(sw->rack, p->host, plane) > sw->ran_ps;
+			is_quiet &=
+				!weft_shm_waiting(p->link, WEFT_SHM_TX + plane) ||
+				weft_network_line_free_ps(sw->network, p->host, plane) > sw->ran_ps;
 	}
 	return is_quiet;
 }

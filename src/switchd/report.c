@@ -114,34 +114,36 @@ static json_t *queue(const struct weft_switch *sw, const struct weft_port_counte
 
 static json_t *port(struct weft_switchd *sw, uint32_t node, uint32_t index, uint32_t link)
 {
-	const struct weft_switch *rack_switch = weft_rack_switch(sw->rack, node);
-	const struct weft_port_counters *counters = weft_switch_port_counters(rack_switch, index);
+	const struct weft_switch *network_switch = weft_network_switch(sw->network, node);
+	const struct weft_port_counters *counters =
+		weft_switch_port_counters(network_switch, index);
 	json_t *object = json_object(), *queues = json_array();
 	const char *name;
 
 	put(object, "port", index);
 	(void)json_object_set_new(object, "link", link_name(sw, link));
-	(void)json_object_set_new(object, "up", json_boolean(weft_rack_link_is_up(sw->rack, link)));
+	(void)json_object_set_new(
+		object, "up", json_boolean(weft_network_link_is_up(sw->network, link)));
 	for (unsigned i = 0; (name = weft_port_counter_name(i)) != NULL; i++)
 		put(object, name, weft_port_counter_value(counters, i));
 	for (unsigned q = 0; q < WEFT_QUEUES; q++)
 		(void)json_array_append_new(
-			queues, queue(rack_switch, counters, index, (enum weft_queue)q));
+			queues, queue(network_switch, counters, index, (enum weft_queue)q));
 	(void)json_object_set_new(object, "queues", queues);
 	return object;
 }
 
 static json_t *one_switch(struct weft_switchd *sw, uint32_t node)
 {
-	const struct weft_switch *rack_switch = weft_rack_switch(sw->rack, node);
+	const struct weft_switch *network_switch = weft_network_switch(sw->network, node);
 	json_t *object = json_object(), *drops = json_object(), *ports = json_array();
 
 	(void)json_object_set_new(object, "node", node_name(sw, node));
 	(void)json_object_set_new(object, "power", json_boolean(!sw->is_off[node]));
 	(void)json_object_set_new(object, "frozen", json_boolean(sw->is_frozen[node]));
-	for (unsigned d = 1; d < WEFT_FABRIC_DROP_COUNT; d++)
-		put(drops, weft_fabric_drop_name((enum weft_fabric_drop)d),
-			weft_switch_drops(rack_switch, (enum weft_fabric_drop)d));
+	for (unsigned d = 1; d < WEFT_SWITCH_DROP_COUNT; d++)
+		put(drops, weft_switch_drop_name((enum weft_switch_drop)d),
+			weft_switch_drops(network_switch, (enum weft_switch_drop)d));
 	(void)json_object_set_new(object, "drops", drops);
 	for (uint32_t i = 0; i < weft_topo_node(sw->topo, node).ports; i++) {
 		uint32_t link = weft_topo_port_link(sw->topo, node, i);
@@ -172,7 +174,7 @@ static json_t *edge(struct weft_switchd *sw)
 
 json_t *report_counters(struct weft_switchd *sw, uint32_t node)
 {
-	const struct weft_rack_stats *stats = weft_rack_stats(sw->rack);
+	const struct weft_network_stats *stats = weft_network_stats(sw->network);
 	json_t *answer = json_object(), *fabric = json_object(), *drops = json_object();
 	json_t *switches = json_array();
 
@@ -181,8 +183,8 @@ json_t *report_counters(struct weft_switchd *sw, uint32_t node)
 	put(fabric, "arrived", stats->arrived);
 	put(fabric, "dropped", stats->dropped);
 	put(fabric, "hops", stats->hops);
-	for (unsigned d = 1; d < WEFT_FABRIC_DROP_COUNT; d++)
-		put(drops, weft_fabric_drop_name((enum weft_fabric_drop)d), stats->drops[d]);
+	for (unsigned d = 1; d < WEFT_SWITCH_DROP_COUNT; d++)
+		put(drops, weft_switch_drop_name((enum weft_switch_drop)d), stats->drops[d]);
 	(void)json_object_set_new(fabric, "drops", drops);
 	(void)json_object_set_new(answer, "fabric", fabric);
 	(void)json_object_set_new(answer, "hosts", edge(sw));
@@ -223,7 +225,8 @@ static json_t *entry(struct weft_switchd *sw, uint32_t node, const struct weft_r
 		uint16_t sid = (uint16_t)(route->prefix[4] << 8 | route->prefix[5]);
 
 		(void)json_object_set_new(object, "sid", json_sprintf("0x%04x", sid));
-		put(object, "packets", weft_switch_sid_pkts(weft_rack_switch(sw->rack, node), sid));
+		put(object, "packets",
+			weft_switch_sid_pkts(weft_network_switch(sw->network, node), sid));
 	}
 	return object;
 }
@@ -252,8 +255,8 @@ static json_t *end_counters(struct weft_switchd *sw, uint32_t node, uint32_t ind
 
 	if (node < sw->shape->hosts)
 		return object;
-	const struct weft_switch *rack_switch = weft_rack_switch(sw->rack, node);
-	const struct weft_port_counters *c = weft_switch_port_counters(rack_switch, index);
+	const struct weft_switch *network_switch = weft_network_switch(sw->network, node);
+	const struct weft_port_counters *c = weft_switch_port_counters(network_switch, index);
 
 	put(object, "in_pkts", c->in_pkts);
 	put(object, "in_octets", c->in_octets);
@@ -262,8 +265,8 @@ static json_t *end_counters(struct weft_switchd *sw, uint32_t node, uint32_t ind
 	put(object, "out_octets", c->out_octets);
 	put(object, "out_discards", c->out_discards);
 	put(object, "depth_bytes",
-		(uint64_t)weft_switch_depth_bytes(rack_switch, index, WEFT_QUEUE_DATA) +
-			weft_switch_depth_bytes(rack_switch, index, WEFT_QUEUE_CONTROL));
+		(uint64_t)weft_switch_depth_bytes(network_switch, index, WEFT_QUEUE_DATA) +
+			weft_switch_depth_bytes(network_switch, index, WEFT_QUEUE_CONTROL));
 	return object;
 }
 
@@ -283,7 +286,7 @@ json_t *report_links(struct weft_switchd *sw)
 		one = json_object();
 		(void)json_object_set_new(one, "link", link_name(sw, i));
 		(void)json_object_set_new(
-			one, "up", json_boolean(weft_rack_link_is_up(sw->rack, i)));
+			one, "up", json_boolean(weft_network_link_is_up(sw->network, i)));
 		put(one, "bps", told->rate_bps ? told->rate_bps : built);
 		put(one, "built_bps", built);
 		put(one, "loss_up_ppm", told->loss_ppm[0]);

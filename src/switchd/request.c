@@ -142,7 +142,7 @@ static json_t *do_link(struct request *r)
 	uint8_t *down = &sw->told[link].down;
 
 	*down = (uint8_t)((*down & LINK_FAR_DOWN) | (is_up ? 0 : LINK_TOLD_DOWN));
-	weft_rack_link_mark(sw->rack, link, !*down, sw->ran_ps);
+	weft_network_link_mark(sw->network, link, !*down, sw->ran_ps);
 	loop_tell_carrier(sw);
 	return done();
 }
@@ -159,7 +159,7 @@ static json_t *do_rate(struct request *r)
 		return NULL;
 	}
 	r->sw->told[link].rate_bps = bps;
-	weft_rack_link_rate(r->sw->rack, link, bps);
+	weft_network_link_rate(r->sw->network, link, bps);
 	return done();
 }
 
@@ -192,7 +192,7 @@ static json_t *do_loss(struct request *r)
 	if (!read_share(r, &link, &way, &ppm))
 		return NULL;
 	note_share(r->sw->told[link].loss_ppm, way, ppm);
-	weft_rack_link_loss(r->sw->rack, link, way, ppm);
+	weft_network_link_loss(r->sw->network, link, way, ppm);
 	return done();
 }
 
@@ -205,7 +205,7 @@ static json_t *do_spoil(struct request *r)
 		return NULL;
 	r->sw->spoils |= ppm != 0;
 	note_share(r->sw->told[link].spoil_ppm, way, ppm);
-	weft_rack_link_spoil(r->sw->rack, link, way, ppm);
+	weft_network_link_spoil(r->sw->network, link, way, ppm);
 	return done();
 }
 
@@ -226,7 +226,7 @@ static json_t *do_hole(struct request *r)
 	uint8_t *hole = &r->sw->told[link].hole;
 
 	*hole = (uint8_t)(on ? *hole | way : *hole & ~way);
-	weft_rack_link_hole(r->sw->rack, link, (unsigned)way, on);
+	weft_network_link_hole(r->sw->network, link, (unsigned)way, on);
 	return done();
 }
 
@@ -238,7 +238,8 @@ static json_t *do_path(struct request *r)
 	if (!read_node(r, "src", false, &src) || !read_node(r, "dst", false, &dst) ||
 		!read_number(r, "ev", 0, UINT32_MAX, &ev) || !read_number(r, "ppm", 0, PPM, &ppm))
 		return NULL;
-	if (src != dst && weft_rack_path_loss(r->sw->rack, src, dst, (uint32_t)ev, (uint32_t)ppm))
+	if (src != dst &&
+		weft_network_path_loss(r->sw->network, src, dst, (uint32_t)ev, (uint32_t)ppm))
 		return done();
 	(void)refuse(r,
 		"no path of these hosts has EV 0x%08" PRIx32 ", or there are %u faults at its "
@@ -255,7 +256,7 @@ static json_t *do_freeze(struct request *r)
 	if (!read_node(r, "node", true, &node) || !read_bool(r, "on", &on))
 		return NULL;
 	r->sw->is_frozen[node] = on;
-	weft_rack_freeze(r->sw->rack, node, on, r->sw->ran_ps);
+	weft_network_freeze(r->sw->network, node, on, r->sw->ran_ps);
 	return done();
 }
 

@@ -3,7 +3,7 @@
  * slots - which slots of the pool are free.
  *
  * A stack, because the slot that was given back last is in the cache.  Whose the others are is
- * known where they are: the rings' room remembers what each process has, the rack what is on its
+ * known where they are: the rings' room remembers what each process has, the network what is on its
  * way, and the interfaces' edge what it receives into.
  */
 #include "local.h"

@@ -59,7 +59,7 @@ static bool open_state(struct weft_switchd *sw)
 	return true;
 }
 
-static bool open_rack(struct weft_switchd *sw)
+static bool open_network(struct weft_switchd *sw)
 {
 	const struct weft_topo_shape *s = sw->shape;
 	uint32_t wanted = WEFT_MIN(s->links, SLOTS_MAX / SLOTS_PER_LINK) * SLOTS_PER_LINK;
@@ -70,7 +70,7 @@ static bool open_rack(struct weft_switchd *sw)
 		return fail(sw, "out of memory");
 	if (weft_shm_pool_open(&sw->pool, slots, slot_bytes, sw->error, sizeof(sw->error)))
 		return false;
-	struct weft_rack_config config = { .topo = sw->topo,
+	struct weft_network_config config = { .topo = sw->topo,
 		.memory = sw->pool.memory,
 		.slot_bytes = slot_bytes,
 		.slot_offset = WEFT_SHM_HEADROOM,
@@ -78,7 +78,7 @@ static bool open_rack(struct weft_switchd *sw)
 		.rate_bps = sw->rate_bps,
 		.seed = real_unix_ns() };
 
-	return !weft_rack_open(&sw->rack, &config, sw->error, sizeof(sw->error));
+	return !weft_network_open(&sw->network, &config, sw->error, sizeof(sw->error));
 }
 
 /*
@@ -117,7 +117,7 @@ static bool open_all(struct weft_switchd *sw, const struct weft_switchd_config *
 			"a rate of %" PRIu64 " b/s, allowed: 1Mb/s to 10Tb/s", config->rate_bps);
 		return false;
 	}
-	if (!take_dir(sw, config->dir) || !open_state(sw) || !open_rack(sw))
+	if (!take_dir(sw, config->dir) || !open_state(sw) || !open_network(sw))
 		return false;
 	lend_open(sw, files_max);
 	if (!nic_open(sw, sw->ports_path) || !ifaces_open(sw, config->ifname_format) ||
@@ -165,7 +165,7 @@ void weft_switchd_close(struct weft_switchd *sw)
 	control_close(sw);
 	ifaces_close(sw);
 	nic_close(sw);
-	weft_rack_close(sw->rack);
+	weft_network_close(sw->network);
 	if (sw->pool.memory)
 		weft_shm_pool_close(&sw->pool);
 	slots_close(&sw->slots);

@@ -44,11 +44,11 @@ void weft_xdp_port_counters(
 	}
 }
 
-uint64_t weft_xdp_drops(const struct weft_xdp *xdp, enum weft_fabric_drop drop)
+uint64_t weft_xdp_drops(const struct weft_xdp *xdp, enum weft_switch_drop drop)
 {
 	uint64_t sum;
 
-	WEFT_ASSERT((unsigned)drop < WEFT_FABRIC_DROP_COUNT);
+	WEFT_ASSERT((unsigned)drop < WEFT_SWITCH_DROP_COUNT);
 	add_up(xdp, xdp->drops_fd, drop, &sum, 1);
 	return sum;
 }

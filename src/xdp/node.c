@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * node - a switch of a fabric file: what src/rack makes of it, in the kernel.
+ * node - a switch of a fabric file: what src/network makes of it, in the kernel.
  *
  * Tables come from the file at the start and after each reboot, and from nowhere else.  Thresholds
- * are the rack's.
+ * are the network's.
  */
 #include "local.h"
 
-#include <weft/rack.h>
+#include <weft/network.h>
 
 #include <stdio.h>
 
@@ -62,7 +62,7 @@ static int set_ports(struct weft_xdp *xdp, const struct weft_topo *topo, uint32_
 	uint64_t rate_bps, const struct weft_xdp_cable cables[], char *error, size_t error_bytes)
 {
 	const struct weft_topo_shape *s = weft_topo_shape(topo);
-	struct weft_rack_manner manner = weft_rack_manner(topo);
+	struct weft_network_manner manner = weft_network_manner(topo);
 
 	manner.rate_bps = rate_bps;
 	for (uint32_t p = 0; p < xdp->config.ports; p++) {
@@ -77,7 +77,7 @@ static int set_ports(struct weft_xdp *xdp, const struct weft_topo *topo, uint32_
 		struct weft_link link = weft_topo_link(topo, weft_topo_port_link(topo, node, p));
 		bool is_last_hop = link.node[0] < s->hosts;
 
-		if (!weft_rack_profile(topo, &manner, is_last_hop, &profile)) {
+		if (!weft_network_profile(topo, &manner, is_last_hop, &profile)) {
 			(void)snprintf(error, error_bytes, "%s: thresholds that no switch can have",
 				s->name);
 			return -1;

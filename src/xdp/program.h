@@ -4,7 +4,7 @@
 /*
  * program - the fabric's switch as a program in the kernel; compiled once for each hook.
  *
- * It decides as src/fabric does, in the same order, because a test runs the same bytes through
+ * It decides as src/switch does, in the same order, because a test runs the same bytes through
  * both and wants the same verdict, port and bytes: first what a frame is, then where it goes
  * (uSIDs are shifted out and looked up again, RFC 9800 NEXT-C-SID F3216), then injected faults,
  * then what its queue says.  Nothing is passed to the kernel's own stack: a frame leaves by a
@@ -24,9 +24,9 @@
  */
 
 enum drop {
-#define WEFT_FABRIC_DROP(NAME, key, text) DROP_##NAME,
-#include <weft/fabric_drops.def>
-#undef WEFT_FABRIC_DROP
+#define WEFT_SWITCH_DROP(NAME, key, text) DROP_##NAME,
+#include <weft/switch_drops.def>
+#undef WEFT_SWITCH_DROP
 	DROP_COUNT
 };
 
@@ -35,14 +35,14 @@ enum queue { QUEUE_DATA, QUEUE_CONTROL };
 struct queue_counters {
 #define WEFT_PORT_COUNTER(field, name, text)
 #define WEFT_QUEUE_COUNTER(field, name, text) uint64_t field;
-#include <weft/fabric_counters.def>
+#include <weft/switch_counters.def>
 #undef WEFT_PORT_COUNTER
 #undef WEFT_QUEUE_COUNTER
 };
 struct port_counters {
 #define WEFT_PORT_COUNTER(field, name, text) uint64_t field;
 #define WEFT_QUEUE_COUNTER(field, name, text)
-#include <weft/fabric_counters.def>
+#include <weft/switch_counters.def>
 #undef WEFT_PORT_COUNTER
 #undef WEFT_QUEUE_COUNTER
 	struct queue_counters queue[XDP_QUEUES];
@@ -123,7 +123,7 @@ static __always_inline uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* One of several ports, by what the sender wrote as entropy; the same one as src/fabric takes. */
+/* One of several ports, by what the sender wrote as entropy; the same one as src/switch takes. */
 static __noinline uint32_t choose_port(struct hook_context *ctx, uint64_t packed)
 {
 	const struct xdp_hop *hop = (const struct xdp_hop *)&packed;

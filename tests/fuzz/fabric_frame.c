@@ -8,7 +8,7 @@
  * struct says; every frame is queued or counted as dropped, and comes out again.
  */
 #include <weft/base.h>
-#include <weft/fabric.h>
+#include <weft/switch.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +69,9 @@ static bool feed(struct weft_switch *sw, const uint8_t *bytes, size_t n, uint8_t
 
 	WEFT_ASSERT(ip);
 	memcpy(ip, bytes, n);
-	enum weft_fabric_drop drop = weft_switch_input_bytes(sw, &frame, ip, n, 0, &port);
+	enum weft_switch_drop drop = weft_switch_input_bytes(sw, &frame, ip, n, 0, &port);
 
-	WEFT_ASSERT(drop < WEFT_FABRIC_DROP_COUNT);
+	WEFT_ASSERT(drop < WEFT_SWITCH_DROP_COUNT);
 	if (!drop) {
 		size_t left = (size_t)frame.bytes - WEFT_FRAME_ETHER_BYTES;
 
@@ -82,7 +82,7 @@ static bool feed(struct weft_switch *sw, const uint8_t *bytes, size_t n, uint8_t
 		WEFT_ASSERT(!(frame.flags & WEFT_FRAME_CUT_HERE) || left == 114);
 	}
 	free(ip);
-	return drop == WEFT_FABRIC_DROP_NONE;
+	return drop == WEFT_SWITCH_DROP_NONE;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
@@ -104,8 +104,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		while (weft_switch_take(sw, port, WEFT_NEVER - 1, &departure))
 			out++;
 	}
-	for (unsigned i = 1; i < WEFT_FABRIC_DROP_COUNT; i++)
-		drops += weft_switch_drops(sw, (enum weft_fabric_drop)i);
+	for (unsigned i = 1; i < WEFT_SWITCH_DROP_COUNT; i++)
+		drops += weft_switch_drops(sw, (enum weft_switch_drop)i);
 	WEFT_ASSERT(in == queued + drops && queued == out && pool.used == 0);
 	return 0;
 }

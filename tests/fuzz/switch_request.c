@@ -24,9 +24,9 @@ static struct weft_switchd *make_switch(void)
 	WEFT_ASSERT(
 		!weft_topo_open_text(&sw.topo, text, sizeof(text) - 1, "f", error, sizeof(error)));
 	sw.shape = weft_topo_shape(sw.topo);
-	struct weft_rack_config config = { .topo = sw.topo, .frames = 64, .seed = 1 };
+	struct weft_network_config config = { .topo = sw.topo, .frames = 64, .seed = 1 };
 
-	WEFT_ASSERT(!weft_rack_open(&sw.rack, &config, error, sizeof(error)));
+	WEFT_ASSERT(!weft_network_open(&sw.network, &config, error, sizeof(error)));
 	sw.told = calloc(sw.shape->links, sizeof(*sw.told));
 	sw.is_off = calloc(sw.shape->nodes, 1);
 	sw.is_frozen = calloc(sw.shape->nodes, 1);
@@ -57,6 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		    json_is_string(json_object_get(json, "error")));
 	json_decref(json);
 	free(answer);
-	weft_rack_check(sw->rack);
+	weft_network_check(sw->network);
 	return 0;
 }

@@ -57,7 +57,7 @@ TEST(program_settle__counts_what_a_dead_cable_would_have_carried)
 		world.topo, "link-down", "p0.t0-0:t1-1", &fault, error, sizeof(error)));
 	REQUIRE(fault_add(&world, &fault, 0, &id));
 	CHECK_EQ(deliver(&world, 0, 3, weft_ev(0, 1), 5), 0);
-	CHECK_EQ(weft_xdp_drops(world.nodes[t0].xdp, WEFT_FABRIC_DROP_PORT_DOWN), 5);
+	CHECK_EQ(weft_xdp_drops(world.nodes[t0].xdp, WEFT_SWITCH_DROP_PORT_DOWN), 5);
 	REQUIRE(link_stats(&world, fault.where, ends));
 	CHECK_EQ(ends[0].tx_dropped, 5);
 	CHECK(!ends[0].carrier && !ends[1].carrier);
@@ -81,7 +81,7 @@ TEST(program_settle__loses_a_share_at_the_switch)
 	int got = (int)deliver(&world, 0, 3, weft_ev(0, 1), 2000);
 	CHECK_NEAR(got, 1400, 105); /* five deviations */
 	CHECK_EQ(weft_xdp_drops(
-			 world.nodes[weft_topo_t1(world.topo, 0, 1)].xdp, WEFT_FABRIC_DROP_FAULT),
+			 world.nodes[weft_topo_t1(world.topo, 0, 1)].xdp, WEFT_SWITCH_DROP_FAULT),
 		2000 - got);
 	CHECK_EQ(deliver(&world, 3, 0, weft_ev(0, 1), 200), 200); /* the other way */
 	world_close(&world);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two fabrics, one behaviour: the same bytes through a lab and through a rack in virtual time.
+ * Two fabrics, one behaviour: the same bytes through a lab and through a network in virtual time.
  *
  *    bytes --+--> AF_PACKET on h0's port --> lab's switches --> AF_PACKET on h3's port --> bytes
  *            |                                                                           equal?
- *            +--> weft_rack_send() ---------> rack's switches --> weft_rack_take() ------> bytes
+ *            +--> weft_network_send() ----> network's switches --> weft_network_take() --> bytes
  *
  * Over every EV of a pair, a number of packets that tells it from its neighbours.  What arrives is
  * the same to the last bit (shifted address and hop limit included), by the same port; every uSID
@@ -12,7 +12,7 @@
  */
 #include "labs.h"
 
-#include <weft/rack.h>
+#include <weft/network.h>
 
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -41,9 +41,9 @@ struct packet {
 };
 
 static struct weft_lab *lab;
-static struct weft_rack *rack;
+static struct weft_network *network;
 static const struct weft_topo *topo;
-static struct packet sent[SLOTS], by_rack[SLOTS];
+static struct packet sent[SLOTS], by_network[SLOTS];
 static struct packet *by_lab; /* shared with whoever is inside */
 static uint8_t slots[SLOTS * SLOT_BYTES];
 static uint32_t n_sent, n_dying;
@@ -87,13 +87,13 @@ static void close_lab(void)
 	CHECK(!rmdir(folder));
 }
 
-static void open_rack(void)
+static void open_network(void)
 {
-	const struct weft_rack_config config = {
+	const struct weft_network_config config = {
 		.topo = topo, .memory = slots, .slot_bytes = SLOT_BYTES, .frames = SLOTS, .seed = 1
 	};
 
-	if (!weft_rack_open(&rack, &config, error, sizeof(error)))
+	if (!weft_network_open(&network, &config, error, sizeof(error)))
 		return;
 	CHECK_FAIL("%s", error);
 	longjmp(check_leave, 1);
@@ -274,30 +274,31 @@ static void cross_lab(uint32_t src, uint32_t dst)
 	CHECK_EQ(status, 0);
 }
 
-/* ---- through the rack ---- */
+/* ---- through the network ---- */
 
-static void cross_rack(uint32_t src, uint32_t dst, uint64_t *now_ps)
+static void cross_network(uint32_t src, uint32_t dst, uint64_t *now_ps)
 {
 	uint32_t arrived = 0, dropped = 0;
 
-	memset(by_rack, 0, sizeof(by_rack));
+	memset(by_network, 0, sizeof(by_network));
 	for (uint32_t i = 0; i < n_sent; i++) {
 		const struct weft_frame frame = { .handle = i };
-		struct weft_rack_out out;
+		struct weft_network_out out;
 
 		memcpy(slots + (size_t)i * SLOT_BYTES, sent[i].ip, sent[i].bytes);
-		REQUIRE(weft_rack_send(rack, src, sent[i].plane, &frame, sent[i].bytes, *now_ps));
+		REQUIRE(weft_network_send(
+			network, src, sent[i].plane, &frame, sent[i].bytes, *now_ps));
 		*now_ps += GAP_PS;
-		weft_rack_run(rack, *now_ps);
-		REQUIRE(weft_rack_take(rack, &out, 1) == 1);
+		weft_network_run(network, *now_ps);
+		REQUIRE(weft_network_take(network, &out, 1) == 1);
 		CHECK_EQ(out.frame.handle, i);
 		if (out.drop) {
-			CHECK_EQ(out.drop, WEFT_FABRIC_DROP_HOP_LIMIT);
+			CHECK_EQ(out.drop, WEFT_SWITCH_DROP_HOP_LIMIT);
 			dropped++;
 			continue;
 		}
 		CHECK_EQ(out.node, dst);
-		keep(by_rack, slots + (size_t)i * SLOT_BYTES,
+		keep(by_network, slots + (size_t)i * SLOT_BYTES,
 			out.frame.bytes - WEFT_FRAME_ETHER_BYTES, out.plane);
 		arrived++;
 	}
@@ -310,7 +311,7 @@ static void cross_rack(uint32_t src, uint32_t dst, uint64_t *now_ps)
 static void compare_packets(void)
 {
 	for (uint32_t i = 0; i < n_sent; i++) {
-		const struct packet *a = &by_lab[i], *b = &by_rack[i];
+		const struct packet *a = &by_lab[i], *b = &by_network[i];
 
 		CHECK_EQ(a->is_there, b->is_there);
 		CHECK_EQ(a->bytes, b->bytes);
@@ -321,7 +322,7 @@ static void compare_packets(void)
 
 static void compare_sids(uint32_t node, struct weft_lab_sid *seen)
 {
-	struct weft_switch *sw = weft_rack_switch(rack, node);
+	struct weft_switch *sw = weft_network_switch(network, node);
 	struct weft_lab_sid sids[SIDS];
 	struct weft_route route;
 	uint32_t own = 0;
@@ -349,8 +350,8 @@ static void compare_link(uint32_t link)
 	for (unsigned e = 0; e < 2; e++) {
 		if (l.node[e] < weft_topo_shape(topo)->hosts)
 			continue;
-		const struct weft_port_counters *c =
-			weft_switch_port_counters(weft_rack_switch(rack, l.node[e]), l.port[e]);
+		const struct weft_port_counters *c = weft_switch_port_counters(
+			weft_network_switch(network, l.node[e]), l.port[e]);
 
 		CHECK_EQ(c->out_pkts % STEP, 0);
 		CHECK_EQ(ends[e].tx_packets / STEP, c->out_pkts / STEP);
@@ -361,7 +362,7 @@ static void check_pair(uint32_t src, uint32_t dst, bool is_dying, uint64_t *now_
 {
 	make_packets(src, dst, is_dying);
 	cross_lab(src, dst);
-	cross_rack(src, dst, now_ps);
+	cross_network(src, dst, now_ps);
 	compare_packets();
 }
 
@@ -384,7 +385,7 @@ static void check_twin(const char *text, const char *usid, enum weft_lab_switche
 
 	snprintf(whole, sizeof(whole), "%s%s", text, usid);
 	open_lab(whole, switches);
-	open_rack();
+	open_network();
 	const struct weft_topo_shape *s = weft_topo_shape(topo);
 	check_pair(0, s->hosts - 1, false, &now_ps);
 	check_pair(s->hosts - 1, 0, false, &now_ps);
@@ -398,7 +399,7 @@ static void check_twin(const char *text, const char *usid, enum weft_lab_switche
 	CHECK(seen.packets > 3 * n_sent);
 	if (switches == WEFT_LAB_SWITCHES_KERNEL)
 		CHECK_EQ(seen.errors, n_dying);
-	weft_rack_close(rack);
+	weft_network_close(network);
 	close_lab();
 }
 

@@ -107,9 +107,9 @@ static void check_seen(struct side sides[2], const struct weft_pkt *pkt)
 	size_t bytes = build(pkt, ip);
 
 	CHECK_EQ(a.bytes, bytes + WEFT_FRAME_ETHER_BYTES);
-	CHECK_EQ(weft_switch_input(sides[0].sw, &a, 1, &ports[0]), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(weft_switch_input(sides[0].sw, &a, 1, &ports[0]), WEFT_SWITCH_DROP_NONE);
 	CHECK_EQ(weft_switch_input_bytes(sides[1].sw, &b, ip, bytes, 1, &ports[1]),
-		WEFT_FABRIC_DROP_NONE);
+		WEFT_SWITCH_DROP_NONE);
 	CHECK_EQ(ports[0], 1);
 	CHECK_EQ(ports[1], 1);
 	for (int i = 0; i < 2; i++) {
@@ -160,12 +160,12 @@ static struct weft_frame second(struct side *side, const struct weft_pkt *pkt, u
 
 	for (int i = 0; i < 2; i++) {
 		struct weft_frame frame = as_struct(pkt);
-		enum weft_fabric_drop drop;
+		enum weft_switch_drop drop;
 		size_t bytes = ip ? build(pkt, ip) : 0;
 
 		drop = ip ? weft_switch_input_bytes(side->sw, &frame, ip, bytes, now_ps, &port)
 			  : weft_switch_input(side->sw, &frame, now_ps, &port);
-		CHECK_EQ(drop, WEFT_FABRIC_DROP_NONE);
+		CHECK_EQ(drop, WEFT_SWITCH_DROP_NONE);
 	}
 	while (weft_switch_port_next(side->sw, 1) != WEFT_NEVER)
 		REQUIRE(weft_switch_take(side->sw, 1, weft_switch_port_next(side->sw, 1), &d));

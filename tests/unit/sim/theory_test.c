@@ -346,7 +346,7 @@ static struct moment look_at(const struct small *s)
 		.queued = queued_bytes / frame_bytes,
 		.out = weft_switch_port_counters(t0, 0)->out_pkts,
 		.far = weft_switch_port_counters(t1, 0)->in_pkts,
-		.at_port = weft_switch_drops(t0, WEFT_FABRIC_DROP_PORT_DOWN) };
+		.at_port = weft_switch_drops(t0, WEFT_SWITCH_DROP_PORT_DOWN) };
 
 	m.sent = m.sent_first + small_counters(s->sim, 1).tx_data_pkts;
 	CHECK_EQ(queued_bytes % frame_bytes, 0); /* nothing has been cut */

@@ -12,7 +12,7 @@
  * All cables differ in length or speed, so that no two things happen at the same instant: then
  * there is only one order, and every host must get the same packets at the same picosecond.
  */
-#include "../fabric/world_open.h"
+#include "../switch/world_open.h"
 
 #include <weft/sim.h>
 

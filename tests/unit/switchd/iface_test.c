@@ -214,12 +214,12 @@ TEST(ifaces_take__survives_garbage_and_counts_it)
 {
 	struct weft_rng rng;
 	uint8_t frame[9014] = { 0x02, 0x57, 0, 0, 0, 1, 0x02, 0x57, 0, 0, 0, 0, 0x86, 0xdd };
-	const struct weft_rack_stats *stats;
+	const struct weft_network_stats *stats;
 	unsigned sent = 0;
 
 	begin();
 	weft_rng_seed(&rng, 3);
-	stats = weft_rack_stats(sw->rack);
+	stats = weft_network_stats(sw->network);
 	uint64_t before = stats->dropped;
 	for (unsigned i = 0; i < 3000; i++) {
 		size_t bytes = 14 + weft_rng_below(&rng, 200);
@@ -239,7 +239,7 @@ TEST(ifaces_take__survives_garbage_and_counts_it)
 	CHECK_EQ(send(a, frame, sizeof(frame), 0), sizeof(frame));
 	turns(sw, 3);
 	CHECK_EQ(sw->drops[EDGE_GIANT], 1);
-	weft_rack_check(sw->rack);
+	weft_network_check(sw->network);
 	end();
 }
 
@@ -281,15 +281,15 @@ TEST(ifaces_notice__hears_that_the_host_is_down)
 {
 	begin();
 	uint32_t link = find_link(sw, "bob.p0");
-	CHECK(weft_rack_link_is_up(sw->rack, link));
+	CHECK(weft_network_link_is_up(sw->network, link));
 	sh("ip link set b0 down");
-	for (unsigned i = 0; i < 1000 && weft_rack_link_is_up(sw->rack, link); i++)
+	for (unsigned i = 0; i < 1000 && weft_network_link_is_up(sw->network, link); i++)
 		turns(sw, 100);
-	CHECK(!weft_rack_link_is_up(sw->rack, link));
+	CHECK(!weft_network_link_is_up(sw->network, link));
 	CHECK_EQ(sw->told[link].down, LINK_FAR_DOWN);
 	sh("ip link set b0 up");
-	for (unsigned i = 0; i < 1000 && !weft_rack_link_is_up(sw->rack, link); i++)
+	for (unsigned i = 0; i < 1000 && !weft_network_link_is_up(sw->network, link); i++)
 		turns(sw, 100);
-	CHECK(weft_rack_link_is_up(sw->rack, link));
+	CHECK(weft_network_link_is_up(sw->network, link));
 	end();
 }

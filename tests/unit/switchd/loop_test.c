@@ -120,7 +120,7 @@ TEST(loop_gathers__where_more_is_coming)
 		struct weft_frame frame = { .handle = slots_take(&sw->slots) };
 
 		CHECK(!loop_gathers(sw, 6));
-		REQUIRE(weft_rack_send(sw->rack, ALICE, 0, &frame, 1000, sw->ran_ps));
+		REQUIRE(weft_network_send(sw->network, ALICE, 0, &frame, 1000, sw->ran_ps));
 	}
 	CHECK(loop_gathers(sw, 0));
 	weft_switchd_close(sw);

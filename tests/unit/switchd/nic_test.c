@@ -23,7 +23,7 @@ static void end(void)
 	turns(sw, 3);
 	CHECK_EQ(sw->nic.n, 0);
 	CHECK_EQ(sw->slots.n_free, sw->slots.n);
-	weft_rack_check(sw->rack);
+	weft_network_check(sw->network);
 	weft_switchd_close(sw);
 	place_close(&place);
 }
@@ -259,7 +259,7 @@ TEST(nic_take__survives_foul_descriptors)
 	}
 	turns(sw, 5);
 	CHECK(nic_bad(sw) >= 3);
-	weft_rack_check(sw->rack);
+	weft_network_check(sw->network);
 	end();
 }
 
@@ -267,7 +267,7 @@ TEST(nic_take__survives_foul_descriptors)
 TEST(nic_take__takes_packets_of_every_length)
 {
 	begin();
-	weft_rack_link_spoil(sw->rack, find_link(sw, "alice.p0"), 3, 1000000);
+	weft_network_link_spoil(sw->network, find_link(sw, "alice.p0"), 3, 1000000);
 	for (uint16_t bytes = 0; bytes <= 60; bytes++) {
 		struct weft_shm_desc d = { .slot = program_slot(&alice), .bytes = bytes };
 		uint8_t *ip = weft_shm_packet(&alice.pool, d.slot);
@@ -280,8 +280,8 @@ TEST(nic_take__takes_packets_of_every_length)
 	}
 	turns(sw, 20);
 	CHECK_EQ(nic_bad(sw), 1); /* the one without a length */
-	CHECK_EQ(weft_rack_stats(sw->rack)->sent, 60);
-	CHECK_EQ(weft_rack_stats(sw->rack)->dropped, 60);
+	CHECK_EQ(weft_network_stats(sw->network)->sent, 60);
+	CHECK_EQ(weft_network_stats(sw->network)->dropped, 60);
 	end();
 }
 
@@ -401,11 +401,11 @@ TEST(nic_take__hears_the_quiet_when_they_ring)
 TEST(nic_carrier__tells_which_planes_are_up)
 {
 	begin();
-	weft_rack_link_mark(sw->rack, find_link(sw, "bob.p1"), false, sw->ran_ps);
+	weft_network_link_mark(sw->network, find_link(sw, "bob.p1"), false, sw->ran_ps);
 	loop_tell_carrier(sw);
 	CHECK_EQ(weft_shm_carrier(bob.link), 1);
 	CHECK_EQ(weft_shm_carrier(alice.link), 3);
-	weft_rack_link_mark(sw->rack, find_link(sw, "bob.p1"), true, sw->ran_ps);
+	weft_network_link_mark(sw->network, find_link(sw, "bob.p1"), true, sw->ran_ps);
 	loop_tell_carrier(sw);
 	CHECK_EQ(weft_shm_carrier(bob.link), 3);
 	end();

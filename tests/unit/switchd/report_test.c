@@ -178,7 +178,7 @@ TEST(report_links__shows_state_and_faults)
 	begin();
 	uint32_t link = find_link(sw, "bob.p1");
 	sw->told[link].loss_ppm[1] = 1234;
-	weft_rack_link_mark(sw->rack, link, false, sw->ran_ps);
+	weft_network_link_mark(sw->network, link, false, sw->ran_ps);
 	json_t *links = report_links(sw);
 	CHECK_EQ(json_array_size(json_object_get(links, "links")), 12);
 	json_t *one = pick(json_object_get(links, "links"), "link", "bob.p1");

@@ -82,16 +82,16 @@ TEST(do_link__unplugs_and_plugs_in)
 	begin();
 	uint32_t link = find_link(sw, "p1.t0-1:t1-0");
 	CHECK_OK("{\"op\":\"link\",\"link\":\"p1.t0-1:t1-0\",\"up\":false}");
-	CHECK(!weft_rack_link_is_up(sw->rack, link));
+	CHECK(!weft_network_link_is_up(sw->network, link));
 	CHECK_OK("{\"op\":\"link\",\"link\":\"p1.t0-1:t1-0\",\"up\":true}");
-	CHECK(weft_rack_link_is_up(sw->rack, link));
+	CHECK(weft_network_link_is_up(sw->network, link));
 	/* What the host's interface says stays said. */
 	link = find_link(sw, "bob.p1");
 	sw->told[link].down = LINK_FAR_DOWN;
 	CHECK_OK("{\"op\":\"link\",\"link\":\"bob.p1\",\"up\":false}");
 	CHECK_OK("{\"op\":\"link\",\"link\":\"bob.p1\",\"up\":true}");
 	CHECK_EQ(sw->told[link].down, LINK_FAR_DOWN);
-	CHECK(!weft_rack_link_is_up(sw->rack, link));
+	CHECK(!weft_network_link_is_up(sw->network, link));
 	end();
 }
 
@@ -179,7 +179,7 @@ TEST(do_freeze__stops_forwarding_only)
 {
 	begin();
 	CHECK_OK("{\"op\":\"freeze\",\"node\":\"p0.t1-0\",\"on\":true}");
-	CHECK(weft_rack_link_is_up(sw->rack, find_link(sw, "p0.t0-0:t1-0")));
+	CHECK(weft_network_link_is_up(sw->network, find_link(sw, "p0.t0-0:t1-0")));
 	CHECK_EQ(arrive(weft_ev(0, 0), 20), 0);
 	CHECK_EQ(arrive(weft_ev(0, 1), 20), 20);
 	CHECK_OK("{\"op\":\"freeze\",\"node\":\"p0.t1-0\",\"on\":false}");
@@ -192,7 +192,7 @@ TEST(do_power__takes_table_and_links_and_gives_them_back)
 	begin();
 	CHECK_OK("{\"op\":\"hole\",\"link\":\"p0.t0-0:t1-0\",\"way\":1,\"on\":true}");
 	CHECK_OK("{\"op\":\"power\",\"node\":\"p0.t0-0\",\"on\":false}");
-	CHECK(!weft_rack_link_is_up(sw->rack, find_link(sw, "alice.p0")));
+	CHECK(!weft_network_link_is_up(sw->network, find_link(sw, "alice.p0")));
 	CHECK_EQ(arrive(weft_ev(0, 0), 10), 0);
 	CHECK_OK("{\"op\":\"power\",\"node\":\"p0.t0-0\",\"on\":true}");
 	CHECK_EQ(arrive(weft_ev(0, 0), 20), 20); /* the hole is forgotten, too */
@@ -205,10 +205,10 @@ TEST(do_reboot__ends_by_itself)
 	begin();
 	CHECK_OK("{\"op\":\"reboot\",\"node\":\"p0.t0-0\",\"for_ns\":30000000}");
 	CHECK_EQ(sw->is_off[weft_topo_node_find(sw->topo, "p0.t0-0")], 1);
-	CHECK(!weft_rack_link_is_up(sw->rack, find_link(sw, "alice.p0")));
+	CHECK(!weft_network_link_is_up(sw->network, find_link(sw, "alice.p0")));
 	usleep(40000);
 	turns(sw, 1);
-	CHECK(weft_rack_link_is_up(sw->rack, find_link(sw, "alice.p0")));
+	CHECK(weft_network_link_is_up(sw->network, find_link(sw, "alice.p0")));
 	CHECK_EQ(arrive(weft_ev(0, 0), 20), 20);
 	end();
 }

@@ -3,7 +3,7 @@
 
 static struct pair pair;
 
-/* What frames count is compared with src/fabric in twin.h; here is what it has no twin of. */
+/* What frames count is compared with src/switch in twin.h; here is what it has no twin of. */
 TEST(weft_xdp_port_counters__know_the_deepest_queue)
 {
 	const uint16_t usids[6] = { PAIR_OWN, 2, 5 };
@@ -40,8 +40,8 @@ TEST(weft_xdp_drops__are_zero_at_first)
 {
 	memset(&pair, 0, sizeof(pair));
 	pair_open(&pair);
-	for (unsigned i = 0; i < WEFT_FABRIC_DROP_COUNT; i++)
-		CHECK_EQ(weft_xdp_drops(pair.xdp, (enum weft_fabric_drop)i), 0);
-	CHECK_PANICS((void)weft_xdp_drops(pair.xdp, WEFT_FABRIC_DROP_COUNT));
+	for (unsigned i = 0; i < WEFT_SWITCH_DROP_COUNT; i++)
+		CHECK_EQ(weft_xdp_drops(pair.xdp, (enum weft_switch_drop)i), 0);
+	CHECK_PANICS((void)weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_COUNT));
 	pair_close(&pair);
 }

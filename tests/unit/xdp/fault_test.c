@@ -37,7 +37,7 @@ TEST(weft_xdp_fault_add__loses_a_share)
 	unsigned sent = sent_of(10000);
 
 	CHECK_NEAR((int)sent, 8000, 200); /* five deviations */
-	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_FABRIC_DROP_FAULT), 10000 - sent);
+	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_FAULT), 10000 - sent);
 	weft_xdp_fault_clear(pair.xdp);
 	CHECK_EQ(sent_of(100), 100);
 	pair_close(&pair);
@@ -66,7 +66,7 @@ TEST(weft_xdp_port_mark__takes_a_port_down_alone)
 	open_pair();
 	weft_xdp_port_mark(pair.xdp, 1, false);
 	CHECK_EQ(sent_of(3), 0);
-	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_FABRIC_DROP_PORT_DOWN), 3);
+	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_PORT_DOWN), 3);
 	weft_xdp_port_mark(pair.xdp, 1, true);
 	CHECK_EQ(sent_of(3), 3);
 	CHECK_PANICS(weft_xdp_port_mark(pair.xdp, 7, true)); /* was never set */
@@ -89,7 +89,7 @@ TEST(weft_xdp_reboot__ends_what_was_injected)
 	weft_xdp_reboot(pair.xdp);
 	CHECK_EQ(weft_xdp_depth_bytes(pair.xdp, 1, WEFT_QUEUE_DATA), 0);
 	CHECK_EQ(sent_of(2), 0);
-	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_FABRIC_DROP_NO_SID), 2);
+	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_NO_SID), 2);
 	CHECK(weft_xdp_sid_add(pair.xdp, PAIR_OWN, &own) && weft_xdp_sid_add(pair.xdp, 2, &next));
 	CHECK_EQ(sent_of(2), 2);
 	pair_close(&pair);

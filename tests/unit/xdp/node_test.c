@@ -162,7 +162,7 @@ TEST(weft_xdp_node_hole__swallows_what_a_link_would_carry)
 	pair_frame(frame, sizeof(frame), none, TCLASS_DATA, 17);
 	REQUIRE(weft_topo_usid(topo, 0, 3, ev, frame + ETHER + 24));
 	CHECK(!travel(0, 3, 0, frame, sizeof(frame), links, &n));
-	CHECK_EQ(weft_xdp_drops(switches[t0 - shape.hosts], WEFT_FABRIC_DROP_FAULT), 1);
+	CHECK_EQ(weft_xdp_drops(switches[t0 - shape.hosts], WEFT_SWITCH_DROP_FAULT), 1);
 	REQUIRE(weft_topo_usid(topo, 0, 3, other, frame + ETHER + 24));
 	CHECK(travel(0, 3, 0, frame, sizeof(frame), links, &n));
 	weft_xdp_node_hole(switches[t0 - shape.hosts], topo, t0, shape.hosts_per_t0 + 1, false);

@@ -2,7 +2,7 @@
 #ifndef PAIR_H
 #define PAIR_H
 /*
- * pair - the program in the kernel and the switch of src/fabric side by side, with the same tables,
+ * pair - the program in the kernel and the switch of src/switch side by side, with the same tables,
  * fed with the same bytes at the same times (BPF_PROG_TEST_RUN; the program's clock is ours).
  *
  *   port 0 .. 6  cabled      7  not      uSID 0x8000, 0x8001      own (uN)
@@ -171,7 +171,7 @@ static inline void pair_drain(struct pair *pair)
 }
 
 /* One frame (from its Ethernet header on) through both: same fate, same port, same bytes. */
-static inline enum weft_fabric_drop pair_feed(
+static inline enum weft_switch_drop pair_feed(
 	struct pair *pair, uint32_t in_port, const uint8_t *frame, size_t n)
 {
 	static uint8_t soft[FRAME_MAX], out[FRAME_MAX];
@@ -181,14 +181,14 @@ static inline enum weft_fabric_drop pair_feed(
 
 	REQUIRE(n <= FRAME_MAX && n >= ETHER);
 	memcpy(soft, frame, n);
-	enum weft_fabric_drop why = weft_switch_input_bytes(
+	enum weft_switch_drop why = weft_switch_input_bytes(
 		pair->sw, &f, soft + ETHER, n - ETHER, pair->now_ns * 1000, &port);
 	uint64_t dropped = why ? weft_xdp_drops(pair->xdp, why) : 0;
 	bool is_sent = pair_run(pair, in_port, frame, out, &bytes);
 
 	pair->in++;
 	pair->sent += is_sent;
-	CHECK_EQ(is_sent, why == WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(is_sent, why == WEFT_SWITCH_DROP_NONE);
 	if (why)
 		CHECK_EQ(weft_xdp_drops(pair->xdp, why), dropped + 1);
 	if (is_sent && !why) {
@@ -223,9 +223,9 @@ static inline void pair_check_counters(struct pair *pair)
 					weft_queue_counter_value(&want->queue[q], i));
 		}
 	}
-	for (unsigned i = 0; i < WEFT_FABRIC_DROP_COUNT; i++)
-		CHECK_EQ(weft_xdp_drops(pair->xdp, (enum weft_fabric_drop)i),
-			weft_switch_drops(pair->sw, (enum weft_fabric_drop)i));
+	for (unsigned i = 0; i < WEFT_SWITCH_DROP_COUNT; i++)
+		CHECK_EQ(weft_xdp_drops(pair->xdp, (enum weft_switch_drop)i),
+			weft_switch_drops(pair->sw, (enum weft_switch_drop)i));
 	for (uint32_t sid = 1; sid < 65536; sid++)
 		CHECK_EQ(weft_xdp_sid_pkts(pair->xdp, (uint16_t)sid),
 			weft_switch_sid_pkts(pair->sw, (uint16_t)sid));

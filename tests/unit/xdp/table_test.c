@@ -64,14 +64,14 @@ TEST(tables_empty__forgets_routes_and_keeps_counters)
 
 	open_pair();
 	pair_frame(frame, sizeof(frame), usids, TCLASS_DATA, 17);
-	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	weft_xdp_reboot(pair.xdp);
 	CHECK_EQ(weft_xdp_sid_pkts(pair.xdp, PAIR_OWN), 1);
 	/* In another order: its counter is still its own. */
 	struct weft_hop next = { .kind = WEFT_HOP_PORT, .port = 1 }, own = { .kind = WEFT_HOP_UN };
 
 	CHECK(weft_xdp_sid_add(pair.xdp, 2, &next) && weft_xdp_sid_add(pair.xdp, PAIR_OWN, &own));
-	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	CHECK_EQ(weft_xdp_sid_pkts(pair.xdp, PAIR_OWN), 2);
 	CHECK_EQ(weft_xdp_sid_pkts(pair.xdp, 2), 2);
 	CHECK_EQ(weft_xdp_sid_pkts(pair.xdp, 3), 0);

@@ -2,7 +2,7 @@
 #ifndef TWIN_H
 #define TWIN_H
 /*
- * twin - the tests of the program, which are the same at either hook: it does what src/fabric does,
+ * twin - the tests of the program, which are the same at either hook: it does what src/switch does,
  * on frames that are right, on frames that are wrong in one place, and on thousands that a seed has
  * made up.  The includer defines TWIN_HOOK, and TWIN_BYTES_MIN and TWIN_BYTES_MAX, what
  * BPF_PROG_TEST_RUN takes there.
@@ -24,7 +24,7 @@ static void open_twin(void)
 	open_twin_mtu(9000);
 }
 
-static enum weft_fabric_drop feed_usids(const uint16_t usids[6], uint8_t hop_limit)
+static enum weft_switch_drop feed_usids(const uint16_t usids[6], uint8_t hop_limit)
 {
 	uint8_t frame[300];
 
@@ -38,35 +38,35 @@ TEST(weft_switch__shifts_and_redirects)
 	static const struct {
 		uint16_t usids[6];
 		uint8_t hop_limit;
-		enum weft_fabric_drop want;
+		enum weft_switch_drop want;
 	} rows[] = {
-		{ { PAIR_OWN, 3, 0xc02, 7, 8 }, 64, WEFT_FABRIC_DROP_NONE },
-		{ { 3, PAIR_OWN, 0xc02 }, 64, WEFT_FABRIC_DROP_NONE }, /* passes through */
-		{ { PAIR_OWN, PAIR_OWN + 1, 2, 9 }, 64, WEFT_FABRIC_DROP_NONE },
-		{ { 0xe004, 2, 9 }, 64, WEFT_FABRIC_DROP_NONE },
-		{ { PAIR_OWN, 0xe004, 2, 9 }, 64, WEFT_FABRIC_DROP_NONE },
+		{ { PAIR_OWN, 3, 0xc02, 7, 8 }, 64, WEFT_SWITCH_DROP_NONE },
+		{ { 3, PAIR_OWN, 0xc02 }, 64, WEFT_SWITCH_DROP_NONE }, /* passes through */
+		{ { PAIR_OWN, PAIR_OWN + 1, 2, 9 }, 64, WEFT_SWITCH_DROP_NONE },
+		{ { 0xe004, 2, 9 }, 64, WEFT_SWITCH_DROP_NONE },
+		{ { PAIR_OWN, 0xe004, 2, 9 }, 64, WEFT_SWITCH_DROP_NONE },
 		{ { PAIR_OWN, PAIR_OWN, PAIR_OWN, PAIR_OWN, PAIR_OWN, 4 }, 64,
-			WEFT_FABRIC_DROP_NONE },
+			WEFT_SWITCH_DROP_NONE },
 		{ { PAIR_OWN, PAIR_OWN, PAIR_OWN, PAIR_OWN, PAIR_OWN, PAIR_OWN }, 64,
-			WEFT_FABRIC_DROP_SID_EXHAUSTED },
-		{ { PAIR_OWN, 3, 1 }, 2, WEFT_FABRIC_DROP_NONE },
-		{ { PAIR_OWN, 3, 1 }, 1, WEFT_FABRIC_DROP_HOP_LIMIT },
-		{ { PAIR_OWN, PAIR_OWN + 1, 3 }, 2, WEFT_FABRIC_DROP_HOP_LIMIT },
-		{ { 3, 1 }, 1, WEFT_FABRIC_DROP_HOP_LIMIT },
-		{ { 0, 1 }, 64, WEFT_FABRIC_DROP_SID_ZERO },
-		{ { PAIR_OWN, 0, 1 }, 64, WEFT_FABRIC_DROP_SID_ZERO },
-		{ { PAIR_OWN, 0x7777, 1 }, 64, WEFT_FABRIC_DROP_NO_SID },
-		{ { PAIR_OWN, 0x0200, 1 }, 64, WEFT_FABRIC_DROP_FAULT },
-		{ { PAIR_OWN, 8, 1 }, 64, WEFT_FABRIC_DROP_PORT_DOWN }, /* never cabled */
-		{ { 0xe003 }, 64, WEFT_FABRIC_DROP_SID_EXHAUSTED },
+			WEFT_SWITCH_DROP_SID_EXHAUSTED },
+		{ { PAIR_OWN, 3, 1 }, 2, WEFT_SWITCH_DROP_NONE },
+		{ { PAIR_OWN, 3, 1 }, 1, WEFT_SWITCH_DROP_HOP_LIMIT },
+		{ { PAIR_OWN, PAIR_OWN + 1, 3 }, 2, WEFT_SWITCH_DROP_HOP_LIMIT },
+		{ { 3, 1 }, 1, WEFT_SWITCH_DROP_HOP_LIMIT },
+		{ { 0, 1 }, 64, WEFT_SWITCH_DROP_SID_ZERO },
+		{ { PAIR_OWN, 0, 1 }, 64, WEFT_SWITCH_DROP_SID_ZERO },
+		{ { PAIR_OWN, 0x7777, 1 }, 64, WEFT_SWITCH_DROP_NO_SID },
+		{ { PAIR_OWN, 0x0200, 1 }, 64, WEFT_SWITCH_DROP_FAULT },
+		{ { PAIR_OWN, 8, 1 }, 64, WEFT_SWITCH_DROP_PORT_DOWN }, /* never cabled */
+		{ { 0xe003 }, 64, WEFT_SWITCH_DROP_SID_EXHAUSTED },
 	};
 
 	open_twin();
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
-		enum weft_fabric_drop why = feed_usids(rows[i].usids, rows[i].hop_limit);
+		enum weft_switch_drop why = feed_usids(rows[i].usids, rows[i].hop_limit);
 
 		if (why != rows[i].want)
-			CHECK_FAIL("row %zu: %s", i, weft_fabric_drop_name(why));
+			CHECK_FAIL("row %zu: %s", i, weft_switch_drop_name(why));
 	}
 	pair_check_counters(&pair);
 	CHECK_EQ(pair.sent, 7);
@@ -84,17 +84,17 @@ TEST(weft_switch__follows_segments)
 	open_twin();
 	pair_frame(frame, sizeof(frame), last, TCLASS_DATA, 43);
 	memcpy(frame + ETHER + 40, srh, sizeof(srh));
-	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 0, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	pair_frame(frame, sizeof(frame), link, TCLASS_DATA, 43);
 	memcpy(frame + ETHER + 40, srh, sizeof(srh));
-	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	frame[ETHER + 7] = 1;
-	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_FABRIC_DROP_HOP_LIMIT);
+	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_SWITCH_DROP_HOP_LIMIT);
 	frame[ETHER + 7] = 64;
 	frame[ETHER + 40 + 3] = 2; /* more segments left than there are */
-	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_FABRIC_DROP_BAD_SRH);
+	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_SWITCH_DROP_BAD_SRH);
 	frame[ETHER + 40 + 3] = 0;
-	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_FABRIC_DROP_SID_EXHAUSTED);
+	CHECK_EQ(pair_feed(&pair, 1, frame, sizeof(frame)), WEFT_SWITCH_DROP_SID_EXHAUSTED);
 	pair_check_counters(&pair);
 	pair_close(&pair);
 }
@@ -141,14 +141,14 @@ TEST(weft_switch__cuts_padding_off)
 	open_twin();
 	pair_frame(frame, 100, usids, TCLASS_DATA, 17);
 	memset(frame + 100, 0xee, 28);
-	CHECK_EQ(pair_feed(&pair, 2, frame, 128), WEFT_FABRIC_DROP_NONE);
-	CHECK_EQ(pair_feed(&pair, 2, frame, 99), WEFT_FABRIC_DROP_TRUNCATED);
+	CHECK_EQ(pair_feed(&pair, 2, frame, 128), WEFT_SWITCH_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 2, frame, 99), WEFT_SWITCH_DROP_TRUNCATED);
 	pair_frame(frame, TWIN_BYTES_MAX, usids, TCLASS_DATA, 17);
-	CHECK_EQ(pair_feed(&pair, 2, frame, TWIN_BYTES_MAX), WEFT_FABRIC_DROP_NONE);
-	frame[12] = 8; /* another Ethernet type: src/fabric gets to see no such frame */
+	CHECK_EQ(pair_feed(&pair, 2, frame, TWIN_BYTES_MAX), WEFT_SWITCH_DROP_NONE);
+	frame[12] = 8; /* another Ethernet type: src/switch gets to see no such frame */
 	size_t bytes = 100;
 	CHECK(!pair_run(&pair, 2, frame, frame, &bytes));
-	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_FABRIC_DROP_NOT_IPV6), 1);
+	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_NOT_IPV6), 1);
 	pair_close(&pair);
 }
 
@@ -165,22 +165,22 @@ TEST(weft_switch__obeys_faults)
 	fault.route_mask = UINT64_MAX;
 	CHECK(weft_switch_fault_add(pair.sw, &fault) && weft_xdp_fault_add(pair.xdp, &fault));
 	pair_frame(frame, sizeof(frame), usids, TCLASS_DATA, 17);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_FAULT);
-	CHECK_EQ(pair_feed(&pair, 4, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_FAULT);
+	CHECK_EQ(pair_feed(&pair, 4, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	pair_frame(frame, sizeof(frame), other, TCLASS_DATA, 17);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	weft_switch_freeze(pair.sw, true, pair.now_ns * 1000);
 	weft_xdp_freeze(pair.xdp, true);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_FROZEN);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_FROZEN);
 	weft_switch_reboot(pair.sw, pair.now_ns * 1000);
 	weft_xdp_reboot(pair.xdp);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_NO_SID);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_NO_SID);
 	pair_tables(&pair);
 	pair_frame(frame, sizeof(frame), usids, TCLASS_DATA, 17);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_NONE);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_NONE);
 	weft_switch_port_mark(pair.sw, 1, false, pair.now_ns * 1000);
 	weft_xdp_port_mark(pair.xdp, 1, false);
-	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_FABRIC_DROP_PORT_DOWN);
+	CHECK_EQ(pair_feed(&pair, 3, frame, sizeof(frame)), WEFT_SWITCH_DROP_PORT_DOWN);
 	pair_check_counters(&pair);
 	pair_close(&pair);
 }
@@ -282,8 +282,8 @@ TEST(weft_switch__is_the_twin_of_the_fabric_room)
 		if (check_failures)
 			fprintf(stderr, "frame %u of the seed\n", i);
 	}
-	for (unsigned i = 1; i < WEFT_FABRIC_DROP_COUNT; i++)
-		kinds += weft_switch_drops(pair.sw, (enum weft_fabric_drop)i) != 0;
+	for (unsigned i = 1; i < WEFT_SWITCH_DROP_COUNT; i++)
+		kinds += weft_switch_drops(pair.sw, (enum weft_switch_drop)i) != 0;
 	CHECK_EQ(kinds, 11); /* the seed reaches what can be reached without queues */
 	CHECK(pair.sent > 5000);
 	pair_check_counters(&pair);

@@ -24,7 +24,7 @@ TEST(weft_xdp_open__takes_either_hook)
 		if (weft_xdp_open(&xdp[hook], &config, error, sizeof(error)))
 			SKIP(error);
 		CHECK(weft_xdp_program(xdp[hook]) >= 0);
-		CHECK_EQ(weft_xdp_drops(xdp[hook], WEFT_FABRIC_DROP_TAIL), 0);
+		CHECK_EQ(weft_xdp_drops(xdp[hook], WEFT_SWITCH_DROP_TAIL), 0);
 	}
 	CHECK(weft_xdp_program(xdp[0]) != weft_xdp_program(xdp[1]));
 	weft_xdp_close(xdp[0]);
