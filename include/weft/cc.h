@@ -30,7 +30,7 @@ extern "C" {
  */
 struct weft_cc_config {
 	uint64_t rate_bps;      /* least of both ends' total link rates */
-	uint32_t mtu_bytes;     /* nominal bytes of a full packet */
+	uint32_t mtu_bytes;     /* nominal bytes of a full packet: weft_nominal_bytes(mtu) */
 	uint32_t base_rtt_ns;   /* longest path, full packet, idle fabric */
 	bool trimming;          /* switches trim and the peer NACKs trimmed packets */
 	bool disable_qa;        /* no quick adapt */

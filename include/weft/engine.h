@@ -269,7 +269,9 @@ void weft_place_lost(struct weft_endpoint *ep, const struct weft_pkt *pkt);
 void weft_data_lost(struct weft_endpoint *ep, const void *at);
 
 /*
- * A datapath is a loop over these three.  Move the bytes of places[0..n) before the next
+ * A datapath is a loop over these three.  Of a packet that goes in weft_wire_decode() has set all
+ * but what only its carrier knows: peer, ev, and port, below config.ports (asserted); tclass is not
+ * read.  Move the bytes of places[0..n) before the next
  * weft_output() or weft_poll(): acknowledgements and completions that depend on them are held
  * back until then.  (Of a write on an EXTENDED QP that has overtaken others, the last bytes are
  * stored by the engine itself, by the next weft_output() or weft_poll(): what a program that spins
@@ -279,10 +281,10 @@ void weft_data_lost(struct weft_endpoint *ep, const void *at);
  * ports in the bit mask ports_free; call it by weft_next_timeout(), when a port frees up, after
  * weft_input() and weft_post_*(), and again while it fills the array.
  */
-void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now,
+void weft_input(struct weft_endpoint *ep, const struct weft_pkt pkts[], size_t n, uint64_t now_ns,
 		struct weft_place places[]);
 size_t weft_output(struct weft_endpoint *ep, struct weft_pkt pkts[], size_t max,
-		   uint32_t ports_free, uint64_t now);
+		   uint32_t ports_free, uint64_t now_ns);
 uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle */
 /*
  * Asks the processor for the memory that the next calls will touch; for callers with more endpoints
@@ -336,7 +338,7 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 int weft_pathset_close(struct weft_endpoint *ep, uint32_t set); /* ESTATE: QPs use it */
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **qp);
 int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
-		 uint64_t now);
+		 uint64_t now_ns);
 /* Flushes silently: completions not yet polled are gone as well.  The slot is free again. */
 void weft_qp_close(struct weft_qp *qp);
 struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: none */
@@ -371,16 +373,16 @@ int weft_memwin_shut(struct weft_endpoint *ep, uint32_t rkey); /* ESTATE: it is 
 int weft_memwin_close(struct weft_endpoint *ep, uint32_t rkey);
 /* The controller's word about a path: GOOD allows, DENIED forbids, ASSUMED_BAD retires. */
 int weft_path_mark(struct weft_endpoint *ep, uint32_t set, uint32_t ev, enum weft_path_state to,
-		   uint64_t now);
+		   uint64_t now_ns);
 /*
  * Another path in the place of one, perhaps in another plane; it begins as GOOD whatever the old
  * one was.  What is in flight on the old one is waited for.  EINVAL: ev_new is in the set already,
  * or no such port.
  */
 int weft_path_replace(struct weft_endpoint *ep, uint32_t set, uint32_t ev_old, uint32_t ev_new,
-		      uint32_t port, uint64_t now);
+		      uint32_t port, uint64_t now_ns);
 /* Own port changed (carrier, administrator): paths move at once, peers are told. */
-int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now);
+int weft_port_mark(struct weft_endpoint *ep, uint32_t port, bool up, uint64_t now_ns);
 /* Change the window we promise from now on (dynamic MPR only); multiple of 128. */
 int weft_qp_set_mpr(struct weft_qp *qp, uint32_t mpr_psns);
 /* As attr.deny, in any state.  The peer's request fails as one that this QP cannot do. */
@@ -426,9 +428,9 @@ struct weft_probe_done {
 	uint8_t port;             /* where the answer came in */
 };
 int weft_post_probe(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t cookie,
-		    uint64_t now);
+		    uint64_t now_ns);
 int weft_post_port_status(struct weft_endpoint *ep, uint32_t set, uint32_t ev, uint32_t mask,
-			  uint32_t cookie, uint64_t now);
+			  uint32_t cookie, uint64_t now_ns);
 size_t weft_poll_probe(struct weft_endpoint *ep, struct weft_probe_done done[], size_t max);
 
 /* Eyes.  All counters only grow. */

@@ -109,7 +109,11 @@ struct weft_dscp {
 	uint8_t trimmed, trimmed_lasthop; /* what switches write when they cut */
 	uint8_t no_trim;                  /* what we send: data that is not to be cut */
 };
+#ifdef __cplusplus
+#define WEFT_DSCP_DEFAULT (weft_dscp{ 8, 8, 46, 16, 18, 0 })
+#else
 #define WEFT_DSCP_DEFAULT ((struct weft_dscp){ 8, 8, 46, 16, 18, 0 })
+#endif
 
 /* SETH.M: the receiver's advice about the path of the packet that triggered the SACK. */
 enum weft_sack_m { WEFT_M_NONE = 0, WEFT_M_SKIP_ONCE = 1, WEFT_M_ALWAYS_SKIP = 2 };

@@ -139,9 +139,9 @@ struct weft_switch_config {
 	uint32_t sids;  /* room in the table, 1 .. 49152 */
 	uint32_t prefixes;     /* room for addresses that are not uSIDs, 0 .. 65536 */
 	uint32_t block;        /* the 32 bits that uSID carriers begin with */
-	uint32_t mtu_bytes;    /* longest IP packet, 1280 .. 65521 */
+	uint32_t mtu_bytes;    /* longest IP packet of those that have bytes, 1280 .. 65521 */
 	uint64_t seed;         /* of marking, faults and hashing */
-	struct weft_dscp dscp; /* frames as bytes: what code points mean */
+	struct weft_dscp dscp; /* frames as bytes: what code points mean; all 0: none is cut */
 	bool is_lean;          /* one set of counters for all ports and no SID's: a simulator's */
 	/* Lent for the life of the switch. */
 	const struct weft_port_profile *profiles;
@@ -215,7 +215,7 @@ struct weft_departure {
 	uint64_t starts_ps, ends_ps; /* of its time on the line, gap included */
 	enum weft_switch_drop drop;  /* not NONE: never sent; handed back */
 };
-/* When weft_switch_take() will have something; WEFT_NEVER: nothing waits, or it may not leave. */
+/* When weft_switch_take() has something, may be past; WEFT_NEVER: nothing waits, or may leave. */
 uint64_t weft_switch_port_next(const struct weft_switch *sw, uint32_t port);
 /* The next frame of a port that starts at now or before; false: none. */
 bool weft_switch_take(

@@ -5,9 +5,10 @@
  * switchd - a network, live: hosts come by shared memory or through interfaces, the clock is real,
  * and a socket answers questions and takes orders.
  *
- *    weft programs ==shm rings==+                           +-- DIR/ports    hosts dial here (shm.h)
- *                               +--> network (real time) ---+
- *    veths, NICs ==AF_PACKET====+                           +-- DIR/control  JSON, a line each way
+ *    weft programs ==shm rings==+                           +-- DIR/ports    hosts dial here
+ *    (shm.h)
+ *                              +--> network (real time) ---+
+ *   veths, NICs ==AF_PACKET====+                           +-- DIR/control  JSON, a line each way
  *
  * A packet that arrives at a host goes to the process that holds its UDP destination port (its
  * NIC's flow table), else to the host's interface on that plane, else it is dropped and counted.

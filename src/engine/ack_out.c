@@ -55,7 +55,7 @@ static struct answer answer_to(const struct weft_qp *qp, const struct weft_pkt *
 		.path = PATH_NONE,
 		.kind = kind,
 		.m = pkt->mark & WEFT_MARK_CE ? WEFT_M_SKIP_ONCE : WEFT_M_NONE,
-		.port = pkt->port,
+		.port = port_kept(qp->ep, pkt->port),
 	};
 }
 
@@ -160,7 +160,7 @@ static void add_ack(struct weft_qp *qp, uint8_t syndrome, uint8_t port, bool aga
 	answer->qpn = qp->qpn;
 	answer->kind = ANSWER_ACK;
 	answer->reason = syndrome;
-	answer->port = port;
+	answer->port = port_kept(qp->ep, port);
 	answer->again = again;
 	qp->rx_msn_told = qp->rx_msn;
 }

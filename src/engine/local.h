@@ -367,6 +367,13 @@ struct weft_endpoint {
 
 /* config.c */
 
+/* The port that a packet came in by, where it is kept for an answer: the caller's word. */
+static inline uint8_t port_kept(const struct weft_endpoint *ep, uint8_t port)
+{
+	WEFT_ASSERT(port < ep->config.ports);
+	return port;
+}
+
 /* endpoint.c */
 void event_note(struct weft_endpoint *ep, uint16_t kind, uint32_t qpn, uint32_t set, uint64_t a,
 	uint32_t b, uint32_t c);

@@ -480,7 +480,7 @@ void probe_on_request(struct weft_endpoint *ep, const struct weft_pkt *pkt, uint
 	answer->qp = pkt->peer;
 	answer->psn = pkt->psn & 0xffff;
 	answer->ev = pkt->ev;
-	answer->port = pkt->port;
+	answer->port = port_kept(ep, pkt->port);
 	answer->ts = pkt->ep.ts;
 	answer->op = pkt->ep.op;
 	answer->set = (uint16_t)known;

@@ -62,7 +62,7 @@ size_t weft_switch_size(const struct weft_switch_config *config)
 bool weft_switch_init(
 	struct weft_switch **out, void *block, const struct weft_switch_config *config)
 {
-	if (!is_possible(config))
+	if (!is_possible(config) || (uintptr_t)block % 64)
 		return false;
 	struct layout l = lay_out(config);
 	struct weft_switch *sw = block;

@@ -58,7 +58,7 @@ export LD_LIBRARY_PATH=$tree/lib # where no loader looks in this test
 [ "$("$dest/wire")" = bad_tver ] || die "libweft.so: $("$dest/wire")"
 
 # The engine in programs of other people's, shared and static: what they print is a run's digest.
-embed=$tree/share/weft/examples/embed
+embed=$tree/share/doc/weft/examples/embed
 shared=$(pkg-config --cflags --libs weft)
 static="$(pkg-config --cflags weft) -Wl,-Bstatic $(pkg-config --libs --static weft) -Wl,-Bdynamic"
 for example in two_hosts bench burst; do
@@ -78,6 +78,18 @@ done
 "$tree/bin/weft" decode "$dest/bench.pcap" >"$dest/decoded" 2>"$log" || die "bench.pcap: is none"
 [ "$(grep -c '"icrc":"ok"' "$dest/decoded")" = 397 ] || die "bench.pcap: not all are ours"
 
+# Programs of somebody who knew nothing else: every byte compared, cuts and losses made good.
+for outsider in "$cc -std=gnu11" "g++ -std=c++17"; do
+	source=$root/tests/embed/outsider.c
+	[ "${outsider%% *}" != g++ ] || source=$root/tests/embed/outsider.cc
+	$outsider -O1 -Wall -Wextra -Wpedantic -Werror "$source" $shared \
+		-o "$dest/outsider" >"$log" 2>&1 || die "$source: does not build"
+	"$dest/outsider" 1 >"$log" || die "$source: does not run"
+	cp "$log" "$dest/first"
+	"$dest/outsider" 1 | cmp -s - "$dest/first" || die "$source: one seed, two outputs"
+	grep -q PASS "$dest/first" || die "$source: failed"
+done
+
 # One version, wherever it is said.
 version=$(pkg-config --modversion weft)
 grep -q "#define WEFT_VERSION \"$version\"" "$tree/include/weft/version.h" ||
@@ -91,7 +103,7 @@ unset LD_LIBRARY_PATH
 out=$("$tree/bin/weft" run -- "$dest/mrc")
 [ "$out" = "$tree/lib/weft/lib_mrc.so
 $tree/lib/weft/libibverbs.so.1" ] || die "weft run took $out"
-"$tree/bin/weft" fabric check "$tree/share/weft/examples/fabrics/lab8.yaml" >"$log" 2>&1 ||
+"$tree/bin/weft" fabric check "$tree/share/doc/weft/examples/fabrics/lab8.yaml" >"$log" 2>&1 ||
 	die "the example is not a good one"
 
 # The names that others look for: the OCP benchmark's, and that of Microsoft's NCCL plugin.

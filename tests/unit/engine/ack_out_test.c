@@ -225,6 +225,25 @@ TEST(ack_out_on_probe__tells_of_the_whole_window)
 	world_close(&w);
 }
 
+/* Whoever puts packets in says by which port they came; ports that there are not are no numbers. */
+TEST(ack_out_on_data__asserts_on_a_port_that_does_not_exist)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 64, 64);
+	for (uint8_t port = 0; port < 255; port++) {
+		struct weft_pkt pkt = hand_write(&w, 0, 4096);
+
+		pkt.flags |= WEFT_BTH_ACK_REQ | WEFT_BTH_RTX;
+		pkt.port = port;
+		if (port < w.end[1]->config.ports)
+			hand_in(&w, 1, &pkt);
+		else
+			CHECK_PANICS(hand_in(&w, 1, &pkt));
+	}
+	world_close(&w);
+}
+
 TEST(answer_add__a_full_queue_drops_and_counts)
 {
 	struct world w = { 0 };

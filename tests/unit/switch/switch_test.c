@@ -4,6 +4,21 @@
 static struct one one, other;
 static uint8_t ip[16384];
 
+TEST(weft_switch_init__wants_a_line_to_begin_on)
+{
+	struct weft_switch *sw = NULL;
+
+	one_open(&one, NULL);
+	char *block =
+		aligned_alloc(64, WEFT_ALIGN_UP(weft_switch_size(&one.config) + 64, (size_t)64));
+
+	CHECK(!weft_switch_init(&sw, block + 8, &one.config));
+	CHECK(!sw);
+	CHECK(weft_switch_init(&sw, block, &one.config));
+	free(block);
+	one_close(&one);
+}
+
 TEST(weft_switch_size__stays_within_a_simulator_s_means)
 {
 	struct weft_port_profile profile;
