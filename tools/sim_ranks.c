@@ -81,12 +81,12 @@ static void *load(char *error, size_t error_bytes)
 
 static bool open_mpi(struct sim_ranks *ranks, char *error, size_t error_bytes)
 {
-	int (*open)(struct weft_ranks **, char *, size_t);
-	const struct weft_sim_ranks *(*table)(const struct weft_ranks *);
+	int (*open)(struct weft_mpi **, char *, size_t);
+	const struct weft_sim_ranks *(*table)(const struct weft_mpi *);
 
-	*(void **)&open = dlsym(ranks->library, "weft_ranks_open");
-	*(void **)&table = dlsym(ranks->library, "weft_ranks_table");
-	if (!open || !table || !dlsym(ranks->library, "weft_ranks_close")) {
+	*(void **)&open = dlsym(ranks->library, "weft_mpi_open");
+	*(void **)&table = dlsym(ranks->library, "weft_mpi_table");
+	if (!open || !table || !dlsym(ranks->library, "weft_mpi_close")) {
 		(void)snprintf(error, error_bytes, "%s: of another version", LIBRARY);
 		return false;
 	}
@@ -142,7 +142,7 @@ FILE *sim_ranks_screen(const struct sim_ranks *ranks)
 
 bool sim_ranks_leave(struct sim_ranks *ranks, char *error, size_t error_bytes)
 {
-	bool (*close)(struct weft_ranks *, const char *, char *, size_t);
+	bool (*close)(struct weft_mpi *, const char *, char *, size_t);
 	char why[512];
 
 	if (ranks->screen && ranks->screen != stderr)
@@ -150,7 +150,7 @@ bool sim_ranks_leave(struct sim_ranks *ranks, char *error, size_t error_bytes)
 	ranks->screen = stderr;
 	if (!ranks->mpi)
 		return !*error;
-	*(void **)&close = dlsym(ranks->library, "weft_ranks_close");
+	*(void **)&close = dlsym(ranks->library, "weft_mpi_close");
 	bool is_good = close(ranks->mpi, *error ? error : NULL, why, sizeof(why));
 
 	if (!is_good)

@@ -9,12 +9,12 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
-#include <weft/ranks.h>
+#include <weft/mpi.h>
 
 struct sim_ranks {
 	const struct weft_sim_ranks *to; /* NULL: this process is alone */
 	void *library;
-	struct weft_ranks *mpi;
+	struct weft_mpi *mpi;
 	FILE *screen;
 	bool is_silent; /* rank 0 speaks for it */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rsock_note - what a stream's peer says: his hello, then notes, in between reads and writes here.
+ * rsocket_note - what a stream's peer says: his hello, then notes, in between reads and writes here.
  *
  * Whatever he says, no number leads out of a ring, and room that was never given is not believed.
  * The first bytes are the hello; then five each: a byte for what happens, four for how much.

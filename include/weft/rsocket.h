@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WEFT_RSOCK_H
-#define WEFT_RSOCK_H
+#ifndef WEFT_RSOCKET_H
+#define WEFT_RSOCKET_H
 /*
- * rsock - rsockets: the socket calls of librdmacm.so.1, over rdma_cm and verbs alone.
+ * rsocket - rsockets: the socket calls of librdmacm.so.1, over rdma_cm and verbs alone.
  *
  *   rsend() --> send ring --- RDMA write with immediate DATA(bytes) ---> receive ring --> rrecv()
  *   more room <----- immediates alone: BYTES(freed), NOTES(taken), FIN(what ends) ----- peer
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* The immediate: what it is in the upper three bits, a number in the rest. */
-enum weft_rsock_note {
+enum weft_rsocket_note {
 	WEFT_RSOCK_DATA = 1, /* bytes that follow those before in the receiver's ring */
 	WEFT_RSOCK_BYTES,    /* of the ring that have ever been read, modulo 2^29 */
 	WEFT_RSOCK_NOTES,    /* of the sender's that have ever been taken, modulo 2^29 */
@@ -43,4 +43,4 @@ enum {
 #ifdef __cplusplus
 }
 #endif
-#endif /* WEFT_RSOCK_H */
+#endif /* WEFT_RSOCKET_H */

@@ -166,12 +166,12 @@ static bool post(struct rsock *rs, struct ibv_send_wr *wr)
 	return true;
 }
 
-static uint32_t imm_of(enum weft_rsock_note type, uint32_t number)
+static uint32_t imm_of(enum weft_rsocket_note type, uint32_t number)
 {
 	return htobe32((uint32_t)type << WEFT_RSOCK_NUMBER_BITS | (number & WEFT_RSOCK_NUMBER));
 }
 
-void link_note(struct rsock *rs, enum weft_rsock_note type, uint32_t number)
+void link_note(struct rsock *rs, enum weft_rsocket_note type, uint32_t number)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = imm_of(type, number),
@@ -267,7 +267,7 @@ void link_joined(struct rsock *rs)
 
 static void take_note(struct rsock *rs, uint32_t imm)
 {
-	enum weft_rsock_note type = imm >> WEFT_RSOCK_NUMBER_BITS;
+	enum weft_rsocket_note type = imm >> WEFT_RSOCK_NUMBER_BITS;
 	uint32_t number = imm & WEFT_RSOCK_NUMBER;
 
 	if (!flow_take(&rs->flow, type, number)) {

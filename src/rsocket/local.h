@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RSOCK_LOCAL_H
-#define RSOCK_LOCAL_H
+#ifndef RSOCKET_LOCAL_H
+#define RSOCKET_LOCAL_H
 /* What the files of rsock share.  A socket's lock guards all of it; nobody sleeps with it, and a
  * thread is cancelled where it sleeps and nowhere else. */
 #include <weft/base.h>
 #include <weft/lock.h>
 #include <weft/rdmacm.h>
-#include <weft/rsock.h>
+#include <weft/rsocket.h>
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -56,7 +56,7 @@ void flow_send(struct flow *flow, uint32_t bytes);
 uint32_t flow_can_read(const struct flow *flow, uint32_t want, uint32_t skip, uint32_t *at);
 uint64_t flow_readable(const struct flow *flow);
 /* A note has come.  False: no peer of ours would say so. */
-bool flow_take(struct flow *flow, enum weft_rsock_note type, uint32_t number);
+bool flow_take(struct flow *flow, enum weft_rsocket_note type, uint32_t number);
 bool flow_owes_bytes(const struct flow *flow);
 bool flow_owes_notes(const struct flow *flow);
 
@@ -184,7 +184,7 @@ bool link_meet(struct rsock *rs, const struct hello *hello);
 /* Takes what the CQ has. */
 void link_drain(struct rsock *rs);
 int link_send(struct rsock *rs, const void *data, uint32_t bytes); /* 0: no room; else how many */
-void link_note(struct rsock *rs, enum weft_rsock_note type, uint32_t number);
+void link_note(struct rsock *rs, enum weft_rsocket_note type, uint32_t number);
 void link_settle(struct rsock *rs); /* tells the peer what it should know */
 void link_joined(struct rsock *rs); /* from now on it may send */
 void link_break(struct rsock *rs, int error);

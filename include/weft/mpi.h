@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WEFT_RANKS_H
-#define WEFT_RANKS_H
+#ifndef WEFT_MPI_H
+#define WEFT_MPI_H
 /*
- * ranks - the processes that MPI has started, as ranks of a simulation (sim.h).
+ * mpi - the processes that MPI has started, as ranks of a simulation (sim.h).
  *
- *   mpirun -n 4 weft sim ...      weft_ranks_open --> struct weft_sim_ranks --> weft_sim_open ...
+ *   mpirun -n 4 weft sim ...      weft_mpi_open --> struct weft_sim_ranks --> weft_sim_open ...
  *   srun -n 4 weft sim ...                            exchange = MPI_Isend, MPI_Irecv
  *
  * A library of its own, libweft-mpi.so, loaded when a program was started as one of several, so
@@ -21,18 +21,18 @@
 extern "C" {
 #endif
 
-struct weft_ranks;
+struct weft_mpi;
 
 /* Once in a process.  Waits for all others.  0, or -1 with one line in error. */
-int weft_ranks_open(struct weft_ranks **ranks, char *error, size_t error_bytes);
-const struct weft_sim_ranks *weft_ranks_table(const struct weft_ranks *ranks);
+int weft_mpi_open(struct weft_mpi **ranks, char *error, size_t error_bytes);
+const struct weft_sim_ranks *weft_mpi_table(const struct weft_mpi *ranks);
 /*
  * Ends it, together with all others.  wrong NULL: this one is through, and well.  False: some rank
  * is not, and error says which and why.
  */
-bool weft_ranks_close(struct weft_ranks *ranks, const char *wrong, char *error, size_t error_bytes);
+bool weft_mpi_close(struct weft_mpi *ranks, const char *wrong, char *error, size_t error_bytes);
 
 #ifdef __cplusplus
 }
 #endif
-#endif /* WEFT_RANKS_H */
+#endif /* WEFT_MPI_H */

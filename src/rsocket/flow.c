@@ -87,7 +87,7 @@ static bool advance(uint64_t *known, uint32_t number, uint64_t most)
 	return true;
 }
 
-bool flow_take(struct flow *flow, enum weft_rsock_note type, uint32_t number)
+bool flow_take(struct flow *flow, enum weft_rsocket_note type, uint32_t number)
 {
 	switch (type) {
 	case WEFT_RSOCK_DATA:

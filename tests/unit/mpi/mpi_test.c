@@ -7,7 +7,7 @@
 
 #include <mpi.h>
 #include <pthread.h>
-#include <weft/ranks.h>
+#include <weft/mpi.h>
 
 enum { RANKS_MAX = 3, MESSAGES_MAX = 4096, REQUESTS_MAX = 4096 };
 
@@ -187,14 +187,14 @@ struct part {
 static void *part_thread(void *arg)
 {
 	struct part *part = arg;
-	struct weft_ranks *ranks;
+	struct weft_mpi *ranks;
 
 	own_rank = part->rank;
 	n_requests = 0;
-	WEFT_ASSERT(!weft_ranks_open(&ranks, part->error, sizeof(part->error)));
+	WEFT_ASSERT(!weft_mpi_open(&ranks, part->error, sizeof(part->error)));
 	if (part->play)
-		part->play(part, weft_ranks_table(ranks));
-	part->is_good = weft_ranks_close(ranks, part->wrong, part->error, sizeof(part->error));
+		part->play(part, weft_mpi_table(ranks));
+	part->is_good = weft_mpi_close(ranks, part->wrong, part->error, sizeof(part->error));
 	return NULL;
 }
 
@@ -257,7 +257,7 @@ static void talk(struct part *part, const struct weft_sim_ranks *to)
 	free(want);
 }
 
-TEST(weft_ranks_open__carries_letters_of_any_length)
+TEST(weft_mpi_open__carries_letters_of_any_length)
 {
 	struct part parts[RANKS_MAX] = { { .play = talk }, { .play = talk }, { .play = talk } };
 
@@ -276,7 +276,7 @@ static void wait_for_others(struct part *part, const struct weft_sim_ranks *to)
 	CHECK(!to->exchange(to->user, out, in)); /* at once, and nothing is sent */
 }
 
-TEST(weft_ranks_close__tells_those_who_wait_what_is_wrong)
+TEST(weft_mpi_close__tells_those_who_wait_what_is_wrong)
 {
 	struct part parts[RANKS_MAX] = { { .play = wait_for_others }, { .play = wait_for_others },
 		{ .wrong = "no such file" } };
@@ -290,7 +290,7 @@ TEST(weft_ranks_close__tells_those_who_wait_what_is_wrong)
 }
 
 /* A word too many is no reason to repeat it: rank 0 speaks for all. */
-TEST(weft_ranks_close__says_what_is_wrong_everywhere_once)
+TEST(weft_mpi_close__says_what_is_wrong_everywhere_once)
 {
 	struct part parts[2] = { { .wrong = "no fabric" }, { .wrong = "no fabric" } };
 
@@ -300,7 +300,7 @@ TEST(weft_ranks_close__says_what_is_wrong_everywhere_once)
 	CHECK_STR(parts[1].error, "rank 0: no fabric");
 }
 
-TEST(weft_ranks_close__notices_who_has_ended_too_soon)
+TEST(weft_mpi_close__notices_who_has_ended_too_soon)
 {
 	struct part parts[2] = { { .play = wait_for_others }, { 0 } };
 

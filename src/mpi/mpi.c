@@ -11,7 +11,7 @@
  * parts say goodbye.  So every rank has made the same number of exchanges when all know.
  */
 #include <weft/base.h>
-#include <weft/ranks.h>
+#include <weft/mpi.h>
 
 #include <mpi.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct peer {
 	uint64_t room;
 };
 
-struct weft_ranks {
+struct weft_mpi {
 	struct weft_sim_ranks to;
 	struct peer *peers;
 	MPI_Request *requests; /* first parts that come, by rank; then all others */
@@ -57,7 +57,7 @@ static void *grow(void *at, uint64_t bytes)
 	return more;
 }
 
-static MPI_Request *new_request(struct weft_ranks *r)
+static MPI_Request *new_request(struct weft_mpi *r)
 {
 	if (r->n_requests == r->requests_room) {
 		r->requests_room *= 2;
@@ -69,7 +69,7 @@ static MPI_Request *new_request(struct weft_ranks *r)
 
 /* ---- one exchange ---- */
 
-static void expect(struct weft_ranks *r, uint32_t rank)
+static void expect(struct weft_mpi *r, uint32_t rank)
 {
 	if (rank != r->to.rank)
 		(void)MPI_Irecv(&r->peers[rank].in, FIRST_BYTES, MPI_BYTE, (int)rank, TAG_FIRST,
@@ -77,7 +77,7 @@ static void expect(struct weft_ranks *r, uint32_t rank)
 }
 
 static void send(
-	struct weft_ranks *r, uint32_t rank, const struct weft_sim_letter *letter, bool is_last)
+	struct weft_mpi *r, uint32_t rank, const struct weft_sim_letter *letter, bool is_last)
 {
 	struct first *first = &r->peers[rank].out;
 	uint64_t sent = WEFT_MIN((uint64_t)letter->bytes, (uint64_t)sizeof(first->begin));
@@ -99,7 +99,7 @@ static void send(
 }
 
 /* A first part has come: what is behind it? */
-static void receive_rest(struct weft_ranks *r, uint32_t rank)
+static void receive_rest(struct weft_mpi *r, uint32_t rank)
 {
 	struct peer *peer = &r->peers[rank];
 	uint64_t got = WEFT_MIN(peer->in.bytes, (uint64_t)sizeof(peer->in.begin));
@@ -120,7 +120,7 @@ static void receive_rest(struct weft_ranks *r, uint32_t rank)
 }
 
 /* Somebody has said goodbye: the others end, too. */
-static void hear_goodbyes(struct weft_ranks *r)
+static void hear_goodbyes(struct weft_mpi *r)
 {
 	for (uint32_t i = 0; i < r->to.n; i++) {
 		const struct peer *peer = &r->peers[i];
@@ -135,7 +135,7 @@ static void hear_goodbyes(struct weft_ranks *r)
 	}
 }
 
-static void exchange_all(struct weft_ranks *r, const struct weft_sim_letter out[], bool is_last)
+static void exchange_all(struct weft_mpi *r, const struct weft_sim_letter out[], bool is_last)
 {
 	uint32_t n = r->to.n, me = r->to.rank;
 
@@ -159,7 +159,7 @@ static void exchange_all(struct weft_ranks *r, const struct weft_sim_letter out[
 
 static bool exchange(void *user, const struct weft_sim_letter out[], struct weft_sim_letter in[])
 {
-	struct weft_ranks *r = user;
+	struct weft_mpi *r = user;
 
 	if (r->is_cut)
 		return false;
@@ -188,9 +188,9 @@ static uint32_t ranks_here(void)
 	return (uint32_t)n;
 }
 
-int weft_ranks_open(struct weft_ranks **out, char *error, size_t error_bytes)
+int weft_mpi_open(struct weft_mpi **out, char *error, size_t error_bytes)
 {
-	struct weft_ranks *r = calloc(1, sizeof(*r));
+	struct weft_mpi *r = calloc(1, sizeof(*r));
 	int level, rank, n;
 
 	*out = NULL;
@@ -222,12 +222,12 @@ int weft_ranks_open(struct weft_ranks **out, char *error, size_t error_bytes)
 	return 0;
 }
 
-const struct weft_sim_ranks *weft_ranks_table(const struct weft_ranks *ranks)
+const struct weft_sim_ranks *weft_mpi_table(const struct weft_mpi *ranks)
 {
 	return &ranks->to;
 }
 
-bool weft_ranks_close(struct weft_ranks *r, const char *wrong, char *error, size_t error_bytes)
+bool weft_mpi_close(struct weft_mpi *r, const char *wrong, char *error, size_t error_bytes)
 {
 	struct weft_sim_letter out[WEFT_SIM_RANKS_MAX];
 	bool was_cut = r->is_cut;
