@@ -69,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->on = arg;
 		return 0;
 	case 's':
-		if (!weft_play_seeds(arg, &a->seed_first, &a->seed_last))
+		if (!weft_scenario_seeds(arg, &a->seed_first, &a->seed_last))
 			argp_error(state, "seeds: \"%s\", wanted is 7 or 1-3", arg);
 		a->has_seeds = true;
 		return 0;
@@ -121,12 +121,12 @@ static bool is_live(const struct play_args *a)
 
 struct session {
 	const struct play_args *args;
-	struct weft_play *play;
+	struct weft_scenario *play;
 	struct term term;
 	FILE *json;
 	uint32_t runs;
 	struct play_tally tally;
-	struct weft_play_result *kept[KEPT_MAX]; /* for the page */
+	struct weft_scenario_result *kept[KEPT_MAX]; /* for the page */
 	struct sim_ranks ranks;
 	char error[1024]; /* "": nothing is wrong */
 };
@@ -141,14 +141,14 @@ static int fail(struct session *s, const char *what)
 static bool fits(struct session *s, int *rc)
 {
 	const struct play_args *a = s->args;
-	struct weft_play_options o = {
+	struct weft_scenario_options o = {
 		.seed = a->seed_first, .threads = a->threads, .ranks = s->ranks.to
 	};
 	struct weft_sim_memory m;
 	char error[512], n[2][HUMAN_MAX];
 
 	*rc = EXIT_OK;
-	if (!weft_play_estimate(s->play, &o, &m, error, sizeof(error))) {
+	if (!weft_scenario_estimate(s->play, &o, &m, error, sizeof(error))) {
 		*rc = fail(s, error);
 		return false;
 	}
@@ -172,10 +172,10 @@ static bool fits(struct session *s, int *rc)
 }
 
 /* The picture that the scenario wants. */
-static bool draw(
-	const struct session *s, const struct weft_play_result *r, char *error, size_t error_bytes)
+static bool draw(const struct session *s, const struct weft_scenario_result *r, char *error,
+	size_t error_bytes)
 {
-	const struct weft_play_head *head = weft_play_head(s->play);
+	const struct weft_scenario_head *head = weft_scenario_head(s->play);
 	const char *kind = head->is_picture_set ? head->picture : weft_report_kind_usual(r);
 	FILE *out = fopen(s->args->svg, "w");
 	bool drawn = out && weft_report_picture(out, kind, r, true);
@@ -202,7 +202,7 @@ static bool write_page(const struct session *s, char *error, size_t error_bytes)
 	return true;
 }
 
-static struct weft_play_result *simulate(
+static struct weft_scenario_result *simulate(
 	struct session *s, uint64_t seed, char *error, size_t error_bytes)
 {
 	struct sim_progress progress;
@@ -210,14 +210,14 @@ static struct weft_play_result *simulate(
 
 	(void)snprintf(what, sizeof(what), "seed %" PRIu64, seed);
 	sim_progress_begin(
-		&progress, what, weft_play_head(s->play)->stop_ps, sim_ranks_screen(&s->ranks));
-	struct weft_play_options o = { .seed = seed,
+		&progress, what, weft_scenario_head(s->play)->stop_ps, sim_ranks_screen(&s->ranks));
+	struct weft_scenario_options o = { .seed = seed,
 		.threads = s->args->threads,
 		.ranks = s->ranks.to,
 		.watch = s->ranks.is_silent ? NULL : sim_progress_watch,
 		.watch_arg = &progress,
 		.now_ns = weft_clock_now };
-	struct weft_play_result *r = weft_play_run(s->play, &o, error, error_bytes);
+	struct weft_scenario_result *r = weft_scenario_run(s->play, &o, error, error_bytes);
 
 	sim_progress_end(&progress);
 	return r;
@@ -226,8 +226,8 @@ static struct weft_play_result *simulate(
 static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_bytes)
 {
 	const struct play_args *a = s->args;
-	const struct weft_play_head *head = weft_play_head(s->play);
-	struct weft_play_result *r =
+	const struct weft_scenario_head *head = weft_scenario_head(s->play);
+	struct weft_scenario_result *r =
 		is_live(a) ? play_lab_run(s->play, seed, a->rate_bps, a->quiet ? NULL : &s->term,
 				     error, error_bytes)
 			   : simulate(s, seed, error, error_bytes);
@@ -240,9 +240,9 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 		play_print_claims(s->play, r, a->on, &s->term, &s->tally);
 	} else {
 		for (uint32_t i = 0; i < head->n_claims; i++) {
-			struct weft_play_judgement j;
+			struct weft_scenario_judgement j;
 
-			weft_play_judge(s->play, i, r, a->on, &j);
+			weft_scenario_judge(s->play, i, r, a->on, &j);
 			if (!play_tally_add(&s->tally, i, &j))
 				continue;
 			printf("%s:%" PRIu32 ": seed %" PRIu64 ": %s: measured %s\n", a->scenario,
@@ -258,7 +258,7 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 	if (a->report && s->runs < KEPT_MAX)
 		s->kept[s->runs] = r;
 	else
-		weft_play_result_free(r);
+		weft_scenario_result_free(r);
 	s->runs++;
 	return good;
 }
@@ -266,7 +266,7 @@ static bool run_one(struct session *s, uint64_t seed, char *error, size_t error_
 static int run_all(struct session *s)
 {
 	const struct play_args *a = s->args;
-	uint32_t n = weft_play_head(s->play)->n_claims;
+	uint32_t n = weft_scenario_head(s->play)->n_claims;
 	char error[512];
 
 	for (uint64_t seed = a->seed_first; seed <= a->seed_last; seed++) {
@@ -315,13 +315,13 @@ static int prepare(struct session *s, struct play_args *a)
 		return fail(s, error);
 	if (s->ranks.is_silent) /* files are rank 0's to write */
 		a->json = a->svg = a->report = NULL;
-	if (a->text ? weft_play_open_text(&s->play, a->text, strlen(a->text), a->scenario, "",
+	if (a->text ? weft_scenario_open_text(&s->play, a->text, strlen(a->text), a->scenario, "",
 			      error, sizeof(error))
-		    : weft_play_open(&s->play, a->scenario, error, sizeof(error)))
+		    : weft_scenario_open(&s->play, a->scenario, error, sizeof(error)))
 		return fail(s, error);
 	if (!a->has_seeds) {
-		a->seed_first = weft_play_head(s->play)->seed_first;
-		a->seed_last = weft_play_head(s->play)->seed_last;
+		a->seed_first = weft_scenario_head(s->play)->seed_first;
+		a->seed_last = weft_scenario_head(s->play)->seed_last;
 	}
 	term_open(&s->term, stdout);
 	return EXIT_OK;
@@ -342,8 +342,8 @@ static int work(struct play_args *a)
 	if (s.ranks.is_silent)
 		rc = EXIT_OK;
 	for (unsigned i = 0; i < KEPT_MAX; i++)
-		weft_play_result_free(s.kept[i]);
-	weft_play_close(s.play);
+		weft_scenario_result_free(s.kept[i]);
+	weft_scenario_close(s.play);
 	return rc;
 }
 

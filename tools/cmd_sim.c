@@ -64,8 +64,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'l':
-		if (a->n_loads == WEFT_LOAD_JOBS_MAX)
-			argp_error(state, "load: more than %d", WEFT_LOAD_JOBS_MAX);
+		if (a->n_loads == WEFT_WORKLOAD_JOBS_MAX)
+			argp_error(state, "load: more than %d", WEFT_WORKLOAD_JOBS_MAX);
 		a->loads[a->n_loads++] = arg;
 		return 0;
 	case 'b':
@@ -148,9 +148,9 @@ static double cpu_s(struct rusage *usage)
 
 struct job {
 	struct weft_topo *topo;
-	struct weft_load load;
+	struct weft_workload load;
 	struct sim_job *jobs;
-	struct weft_play_faults faults;
+	struct weft_scenario_faults faults;
 	struct weft_sim *sim;
 	struct sim_report report;
 	struct sim_ranks ranks;
@@ -163,23 +163,23 @@ static bool add_jobs(struct job *job, const struct sim_args *a)
 	size_t bytes = sizeof(job->error);
 
 	for (uint32_t i = 0; i < a->n_loads; i++) {
-		struct weft_load_spec spec;
+		struct weft_workload_spec spec;
 		char error[sizeof(job->error) - 300];
 
-		weft_load_spec_default(&spec);
+		weft_workload_spec_default(&spec);
 		spec.seed = a->config.seed;
-		if (!weft_load_parse(&spec, a->loads[i], error, sizeof(error)) ||
+		if (!weft_workload_parse(&spec, a->loads[i], error, sizeof(error)) ||
 			(a->bytes_text && !strstr(a->loads[i], "bytes=") &&
-				!weft_load_set(
+				!weft_workload_set(
 					&spec, "bytes", a->bytes_text, error, sizeof(error))) ||
-			!weft_load_add(&job->load, job->topo, &spec, error, sizeof(error))) {
+			!weft_workload_add(&job->load, job->topo, &spec, error, sizeof(error))) {
 			bool is_named = *spec.file && !strncmp(error, spec.file, strlen(spec.file));
 
 			snprintf(job->error, bytes, "load: %.100s%s%s", is_named ? "" : a->loads[i],
 				is_named ? "" : ": ", error);
 			return false;
 		}
-		if (spec.kind == WEFT_LOAD_FILE)
+		if (spec.kind == WEFT_WORKLOAD_FILE)
 			job->report.bytes = 0; /* each flow has its own */
 	}
 	return true;
@@ -196,7 +196,7 @@ static bool make_load(struct job *job, struct sim_args *a)
 	for (uint32_t i = 0; i < r->n_flows; i++)
 		r->begin_ps = WEFT_MIN(r->begin_ps, job->load.flows[i].start_ps);
 	if (!a->dry_run)
-		r->ideal_ps = weft_load_ideal_ps(&job->load, job->topo) - r->begin_ps;
+		r->ideal_ps = weft_workload_ideal_ps(&job->load, job->topo) - r->begin_ps;
 	if (!a->until_ps)
 		a->until_ps = WEFT_MAX(UNTIL_PS, r->begin_ps + UNTIL_IDEALS * r->ideal_ps);
 	r->sorted_ps = calloc(r->n_flows, sizeof(*r->sorted_ps));
@@ -210,7 +210,7 @@ static bool make_load(struct job *job, struct sim_args *a)
 		return false;
 	}
 	for (uint32_t i = 0; i < a->n_faults; i++) {
-		if (!weft_play_fault_add(&job->faults, job->topo, a->faults[i], a->until_ps,
+		if (!weft_scenario_fault_add(&job->faults, job->topo, a->faults[i], a->until_ps,
 			    a->config.seed, job->error, sizeof(job->error)))
 			return false;
 	}
@@ -225,7 +225,7 @@ static bool open_fabric(struct job *job, const char *path)
 
 	if (n < 5 || strcmp(path + n - 5, ".topo"))
 		return !weft_topo_open(&job->topo, path, job->error, bytes);
-	char *text = weft_load_topo_file(path, job->error, bytes);
+	char *text = weft_workload_topo_file(path, job->error, bytes);
 
 	if (!text)
 		return false;
@@ -364,9 +364,9 @@ static void drop(struct job *job)
 {
 	weft_sim_close(job->sim);
 	weft_topo_close(job->topo);
-	weft_load_close(&job->load);
+	weft_workload_close(&job->load);
 	free(job->jobs);
-	weft_play_faults_free(&job->faults);
+	weft_scenario_faults_free(&job->faults);
 	free(job->report.sorted_ps);
 }
 
@@ -429,7 +429,7 @@ int cmd_sim(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "--compare"))
 		return compare_files(argc - 2, argv + 2);
 	if (argc > 1 && *argv[argc - 1] != '-' && !is_page(argc, argv) &&
-		weft_play_is_scenario(argv[argc - 1]))
+		weft_scenario_is_scenario(argv[argc - 1]))
 		return cmd_play(argc, argv);
 	weft_sim_config_default(&a.config);
 	unsigned flags = sim_ranks_argp_flags();

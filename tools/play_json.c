@@ -38,17 +38,17 @@ static const struct {
 	{ "p999_us", 999, 1000 }, { "max_us", 1, 1 } };
 
 /* Of the flows of a load, or of all. */
-static void put_times(json_t *line, const struct weft_play_result *r, const char *group)
+static void put_times(json_t *line, const struct weft_scenario_result *r, const char *group)
 {
 	char key[24];
 
 	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++) {
 		(void)snprintf(key, sizeof(key), "fct_%s", ranks[i].key);
-		put_us(line, key, weft_play_quantile(r, group, ranks[i].num, ranks[i].den));
+		put_us(line, key, weft_scenario_quantile(r, group, ranks[i].num, ranks[i].den));
 	}
 }
 
-static json_t *run_line(const struct weft_play_result *r)
+static json_t *run_line(const struct weft_scenario_result *r)
 {
 	json_t *line = json_pack(
 		"{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:I}", "kind",
@@ -65,7 +65,7 @@ static json_t *run_line(const struct weft_play_result *r)
 	return line;
 }
 
-static json_t *load_line(const struct weft_play_result *r, const struct weft_play_group *g)
+static json_t *load_line(const struct weft_scenario_result *r, const struct weft_scenario_group *g)
 {
 	json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "kind", "load", "name", g->name,
 		"flows", (json_int_t)g->n_flows, "completed", (json_int_t)g->n_done, "ideal_us",
@@ -79,12 +79,12 @@ static json_t *load_line(const struct weft_play_result *r, const struct weft_pla
 	json_object_set_new(line, "steps", json_integer(g->n_steps));
 	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++) {
 		(void)snprintf(key, sizeof(key), "step_%s", ranks[i].key);
-		put_us(line, key, weft_play_step_quantile(g, ranks[i].num, ranks[i].den));
+		put_us(line, key, weft_scenario_step_quantile(g, ranks[i].num, ranks[i].den));
 	}
 	return line;
 }
 
-static json_t *event_line(const struct weft_play_event *e)
+static json_t *event_line(const struct weft_scenario_event *e)
 {
 	json_t *line = json_pack(
 		"{s:s, s:s, s:f}", "kind", "event", "what", e->text, "begin_us", us(e->begin_ps));
@@ -94,9 +94,10 @@ static json_t *event_line(const struct weft_play_event *e)
 	return line;
 }
 
-static json_t *recovery_line(const struct weft_play_result *r, const struct weft_play_recovery *v)
+static json_t *recovery_line(
+	const struct weft_scenario_result *r, const struct weft_scenario_recovery *v)
 {
-	const struct weft_play_event *e = &r->events[v->event];
+	const struct weft_scenario_event *e = &r->events[v->event];
 	json_t *line = json_pack("{s:s, s:s, s:f}", "kind", "recovery", "what", e->text, "begin_us",
 		us(e->begin_ps));
 
@@ -117,7 +118,7 @@ static json_t *recovery_line(const struct weft_play_result *r, const struct weft
 	return line;
 }
 
-static json_t *sample_line(const struct weft_play_result *r, uint32_t row)
+static json_t *sample_line(const struct weft_scenario_result *r, uint32_t row)
 {
 	json_t *line = json_pack("{s:s, s:f}", "kind", "sample", "us", us(r->at_ps[row]));
 
@@ -126,7 +127,7 @@ static json_t *sample_line(const struct weft_play_result *r, uint32_t row)
 	return line;
 }
 
-json_t *play_json_result(const struct weft_play_result *r)
+json_t *play_json_result(const struct weft_scenario_result *r)
 {
 	const struct weft_counters *c = &r->counters;
 	const struct weft_sim_totals *t = &r->totals;
@@ -153,8 +154,8 @@ json_t *play_json_result(const struct weft_play_result *r)
 	return line;
 }
 
-bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
-	const char *where)
+bool play_json_write(FILE *out, const struct weft_scenario *play,
+	const struct weft_scenario_result *r, const char *where)
 {
 	static const char *const verdicts[] = { "failed", "passed", "skipped" };
 	bool good = put(out, run_line(r));
@@ -167,10 +168,10 @@ bool play_json_write(FILE *out, const struct weft_play *play, const struct weft_
 		good = put(out, recovery_line(r, &r->recoveries[i]));
 	for (uint32_t i = 0; i < r->rows && good; i++)
 		good = put(out, sample_line(r, i));
-	for (uint32_t i = 0; i < weft_play_head(play)->n_claims && good; i++) {
-		struct weft_play_judgement j;
+	for (uint32_t i = 0; i < weft_scenario_head(play)->n_claims && good; i++) {
+		struct weft_scenario_judgement j;
 
-		weft_play_judge(play, i, r, where, &j);
+		weft_scenario_judge(play, i, r, where, &j);
 		good = put(out, json_pack("{s:s, s:s, s:s, s:s}", "kind", "claim", "claim", j.claim,
 					"verdict", verdicts[j.verdict], "measured",
 					*j.why ? j.why : j.measured));

@@ -32,12 +32,12 @@ enum {
 	COLUMNS_MAX = FIXED + GROUPS_MAX + STATES_MAX,
 };
 
-static const struct weft_play_column fixed[FIXED] = {
-	{ .name = "goodput", .unit = "bytes", .how = WEFT_PLAY_SUM },
-	{ .name = "flows done", .unit = "flows", .how = WEFT_PLAY_LAST },
-	{ .name = "repeated", .unit = "packets", .how = WEFT_PLAY_SUM },
-	{ .name = "retired", .unit = "paths", .how = WEFT_PLAY_SUM },
-	{ .name = "revived", .unit = "paths", .how = WEFT_PLAY_SUM },
+static const struct weft_scenario_column fixed[FIXED] = {
+	{ .name = "goodput", .unit = "bytes", .how = WEFT_SCENARIO_SUM },
+	{ .name = "flows done", .unit = "flows", .how = WEFT_SCENARIO_LAST },
+	{ .name = "repeated", .unit = "packets", .how = WEFT_SCENARIO_SUM },
+	{ .name = "retired", .unit = "paths", .how = WEFT_SCENARIO_SUM },
+	{ .name = "revived", .unit = "paths", .how = WEFT_SCENARIO_SUM },
 };
 
 struct sampling {
@@ -51,15 +51,15 @@ struct sampling {
 
 static bool open_result(struct play_lab_run *r, struct sampling *s, uint64_t seed)
 {
-	const struct weft_play_script *script = &r->script;
+	const struct weft_scenario_script *script = &r->script;
 	static const char *const words[] = { "good", "skip", "bad", "denied" };
-	struct weft_play_column columns[COLUMNS_MAX + 1] = { 0 };
+	struct weft_scenario_column columns[COLUMNS_MAX + 1] = { 0 };
 	uint32_t n_states = weft_topo_shape(r->topo)->planes * WEFT_SIM_PATH_STATES;
 
 	memcpy(columns, fixed, sizeof(fixed));
 	s->n_groups = script->n_groups <= GROUPS_MAX ? script->n_groups : 0;
 	for (uint32_t g = 0; g < s->n_groups; g++) {
-		const struct weft_play_group *group = &script->groups[g];
+		const struct weft_scenario_group *group = &script->groups[g];
 
 		columns[FIXED + g] = fixed[0];
 		(void)snprintf(columns[FIXED + g].name, sizeof(columns[0].name), "goodput.%.30s",
@@ -68,13 +68,13 @@ static bool open_result(struct play_lab_run *r, struct sampling *s, uint64_t see
 			s->has[g][script->flows[i].dst] |= script->flows[i].len_bytes != 0;
 	}
 	for (uint32_t i = 0; i < n_states; i++) {
-		struct weft_play_column *c = &columns[FIXED + s->n_groups + i];
+		struct weft_scenario_column *c = &columns[FIXED + s->n_groups + i];
 
-		*c = (struct weft_play_column){ .unit = "paths", .how = WEFT_PLAY_LAST };
+		*c = (struct weft_scenario_column){ .unit = "paths", .how = WEFT_SCENARIO_LAST };
 		(void)snprintf(c->name, sizeof(c->name), "p%u ev %s",
 			(unsigned)(i / WEFT_SIM_PATH_STATES), words[i % WEFT_SIM_PATH_STATES]);
 	}
-	r->result = weft_play_result_new(r->play, script, seed, columns, ROWS_MAX);
+	r->result = weft_scenario_result_new(r->play, script, seed, columns, ROWS_MAX);
 	return r->result || play_lab_fail(r, "out of memory");
 }
 
@@ -119,7 +119,7 @@ static void add_states(const struct play_lab_run *r, double sums[])
 
 static void sample(struct play_lab_run *r, struct sampling *s, uint64_t now_ns)
 {
-	struct weft_play_result *out = r->result;
+	struct weft_scenario_result *out = r->result;
 	struct weft_counters sum;
 	uint32_t failed;
 	double now[COLUMNS_MAX] = { 0 };
@@ -143,9 +143,9 @@ static void sample(struct play_lab_run *r, struct sampling *s, uint64_t now_ns)
 	}
 	add_states(r, now + FIXED + s->n_groups);
 	for (uint32_t k = 0; k < out->n_columns; k++) {
-		struct weft_play_column *c = &out->columns[k];
+		struct weft_scenario_column *c = &out->columns[k];
 
-		c->values[out->rows] = c->how == WEFT_PLAY_SUM ? now[k] - s->last[k] : now[k];
+		c->values[out->rows] = c->how == WEFT_SCENARIO_SUM ? now[k] - s->last[k] : now[k];
 		s->last[k] = now[k];
 	}
 	out->at_ps[out->rows++] = at_ps;
@@ -191,7 +191,7 @@ static bool ask_switches(struct play_lab_run *r, struct counts *counts)
 static bool go(struct play_lab_run *r, struct sampling *s)
 {
 	uint64_t start_ns = weft_clock_now(NULL) + 20000000, now = 0;
-	uint64_t stop_ns = play_lab_ns(&r->l, weft_play_head(r->play)->stop_ps);
+	uint64_t stop_ns = play_lab_ns(&r->l, weft_scenario_head(r->play)->stop_ps);
 	const struct weft_sim_fault *list = r->script.faults.list;
 	uint32_t next = 0, failed = 0, done = 0;
 
@@ -227,7 +227,7 @@ static bool go(struct play_lab_run *r, struct sampling *s)
 
 static bool read_out(struct play_lab_run *r, const struct counts *before)
 {
-	struct weft_play_result *out = r->result;
+	struct weft_scenario_result *out = r->result;
 	struct weft_sim_totals *t = &out->totals;
 	uint64_t wrong = 0, late_ns = 0;
 	struct counts after;
@@ -264,7 +264,7 @@ static bool read_out(struct play_lab_run *r, const struct counts *before)
 	t->lost += t->corrupt;
 	out->slower = r->l.slower;
 	out->late_ps = (uint64_t)((double)late_ns * 1000 / r->l.slower);
-	weft_play_conclude(out, &r->script);
+	weft_scenario_conclude(out, &r->script);
 	(void)snprintf(text, sizeof(text), "%" PRIu64 " bytes arrived wrong", wrong);
 	return !wrong || play_lab_fail(r, text);
 }
@@ -279,7 +279,7 @@ static void choose_rate(struct play_lab_run *r, uint64_t rate_bps)
 	r->rate_bps = WEFT_MIN(rate_bps, s->host_bps);
 	r->l.slower = (double)s->host_bps / (double)r->rate_bps;
 	r->l.hosts = s->hosts;
-	double stop_ms = (double)weft_play_head(r->play)->stop_ps / 1e9 * r->l.slower;
+	double stop_ms = (double)weft_scenario_head(r->play)->stop_ps / 1e9 * r->l.slower;
 
 	/* Nobody gives up before the run does. */
 	r->l.timeout_ms = stop_ms < 3e6 ? WEFT_MAX(TIMEOUT_MS_MIN, (uint32_t)stop_ms) : 3000000u;
@@ -329,30 +329,30 @@ static bool work(struct play_lab_run *r, uint64_t seed, const struct term *term)
 	return good;
 }
 
-struct weft_play_result *play_lab_run(const struct weft_play *play, uint64_t seed,
+struct weft_scenario_result *play_lab_run(const struct weft_scenario *play, uint64_t seed,
 	uint64_t rate_bps, const struct term *term, char *error, size_t error_bytes)
 {
 	struct play_lab_run *r = calloc(1, sizeof(*r));
-	struct weft_play_result *result = NULL;
+	struct weft_scenario_result *result = NULL;
 
 	if (!r)
 		return NULL;
 	*r = (struct play_lab_run){ .play = play,
-		.topo = weft_play_topo(play),
+		.topo = weft_scenario_topo(play),
 		.error = error,
 		.error_bytes = error_bytes };
 	r->l.script = &r->script;
-	if (weft_play_script_open(&r->script, play, seed, error, error_bytes)) {
+	if (weft_scenario_script_open(&r->script, play, seed, error, error_bytes)) {
 		choose_rate(r, rate_bps);
 		if (play_lab_judge(r) && work(r, seed, term))
 			result = r->result;
 		if (!result)
-			weft_play_result_free(r->result);
+			weft_scenario_result_free(r->result);
 	}
 	play_lab_end(r);
 	weft_lab_close(r->lab);
 	lab_guard_end();
-	weft_play_script_close(&r->script);
+	weft_scenario_script_close(&r->script);
 	free(r);
 	return result;
 }

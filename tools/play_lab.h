@@ -51,7 +51,7 @@ struct play_lab_pair {
 };
 
 struct play_lab { /* made before hosts' processes are, and the same in all of them */
-	const struct weft_play_script *script;
+	const struct weft_scenario_script *script;
 	const char *lab_name;
 	struct play_lab_shared *shared;
 	struct play_lab_pair *pairs;
@@ -72,10 +72,10 @@ static inline uint64_t play_lab_ns(const struct play_lab *l, uint64_t ps)
 /* What the parent has of it. */
 struct play_lab_run {
 	struct play_lab l;
-	const struct weft_play *play;
+	const struct weft_scenario *play;
 	const struct weft_topo *topo;
-	struct weft_play_script script;
-	struct weft_play_result *result;
+	struct weft_scenario_script script;
+	struct weft_scenario_result *result;
 	struct weft_lab *lab;
 	pid_t pids[PLAY_LAB_HOSTS_MAX];
 	uint32_t *fault_ids; /* [moment]: the lab's number of what it began */
@@ -105,7 +105,7 @@ bool play_lab_strike(struct play_lab_run *r, uint32_t moment);
 void play_lab_host_run(const struct play_lab *l, uint32_t host);
 
 /* rate_bps 0: so that this machine can carry it.  NULL: error. */
-struct weft_play_result *play_lab_run(const struct weft_play *play, uint64_t seed,
+struct weft_scenario_result *play_lab_run(const struct weft_scenario *play, uint64_t seed,
 	uint64_t rate_bps, const struct term *term, char *error, size_t error_bytes);
 
 #endif

@@ -177,7 +177,7 @@ static bool meet(struct node *n)
 /* As struct weft_sim_edge has it: how often the flow has come to its end, as far as we know. */
 static bool may_begin(const struct node *n, const struct mine *m)
 {
-	const struct weft_play_script *s = n->l->script;
+	const struct weft_scenario_script *s = n->l->script;
 	const struct weft_sim_flow *flow = &s->flows[m->flow];
 
 	for (uint32_t i = 0; i < flow->n_after; i++) {
@@ -367,7 +367,7 @@ static void run(struct node *n)
 /* What came, came to the same place from everybody, and everybody sends the same. */
 static void compare(struct node *n)
 {
-	const struct weft_play_script *s = n->l->script;
+	const struct weft_scenario_script *s = n->l->script;
 	uint64_t wrong = 0;
 
 	for (uint32_t i = 0; i < s->n_flows; i++) {
@@ -384,7 +384,7 @@ static void compare(struct node *n)
 
 static bool take_flows(struct node *n)
 {
-	const struct weft_play_script *s = n->l->script;
+	const struct weft_scenario_script *s = n->l->script;
 
 	n->conns = calloc(n->l->n_pairs, sizeof(*n->conns));
 	n->mine = calloc(s->n_flows, sizeof(*n->mine));

@@ -28,13 +28,13 @@
 
 bool play_lab_fail(struct play_lab_run *r, const char *what)
 {
-	(void)snprintf(r->error, r->error_bytes, "%s: %s", weft_play_head(r->play)->file, what);
+	(void)snprintf(r->error, r->error_bytes, "%s: %s", weft_scenario_head(r->play)->file, what);
 	return false;
 }
 
 bool play_lab_fail_at(struct play_lab_run *r, uint32_t line, const char *field, const char *what)
 {
-	(void)snprintf(r->error, r->error_bytes, "%s:%u: %s: %s", weft_play_head(r->play)->file,
+	(void)snprintf(r->error, r->error_bytes, "%s:%u: %s: %s", weft_scenario_head(r->play)->file,
 		(unsigned)WEFT_MAX(line, 1u), field, what);
 	return false;
 }
@@ -48,7 +48,7 @@ static uint64_t slow_bps(const struct play_lab_run *r, const struct weft_sim_fau
 
 static bool judge_faults(struct play_lab_run *r)
 {
-	const struct weft_play_faults *faults = &r->script.faults;
+	const struct weft_scenario_faults *faults = &r->script.faults;
 	uint32_t moments = faults->n, planes = weft_topo_shape(r->topo)->planes;
 
 	for (uint32_t i = 0; i < faults->n; i++) {
@@ -61,14 +61,14 @@ static bool judge_faults(struct play_lab_run *r)
 				" a higher --rate helps");
 	}
 	return moments <= WEFT_LAB_FAULTS_MAX ||
-	       play_lab_fail_at(r, weft_play_head(r->play)->faults_line, "faults",
+	       play_lab_fail_at(r, weft_scenario_head(r->play)->faults_line, "faults",
 		       "more than 256 moments at which something breaks");
 }
 
 bool play_lab_judge(struct play_lab_run *r)
 {
-	const struct weft_play_head *head = weft_play_head(r->play);
-	const struct weft_play_script *script = &r->script;
+	const struct weft_scenario_head *head = weft_scenario_head(r->play);
+	const struct weft_scenario_script *script = &r->script;
 
 	if (script->config->baseline.kind != WEFT_BASELINE_NONE)
 		return play_lab_fail_at(r, head->transport_line, "engine.transport",
@@ -77,7 +77,7 @@ bool play_lab_judge(struct play_lab_run *r)
 		return play_lab_fail_at(r, head->fabric_line, "fabric",
 			"more than 64 hosts: too many processes for a lab of one machine");
 	for (uint32_t i = 0; i < script->n_groups; i++) {
-		const struct weft_play_group *g = &script->groups[i];
+		const struct weft_scenario_group *g = &script->groups[i];
 
 		for (uint32_t k = g->first; k < g->first + g->n; k++) {
 			if (script->flows[k].len_bytes > FLOW_BYTES_MAX)
@@ -161,7 +161,7 @@ bool play_lab_write_fabric(struct play_lab_run *r, const char *path)
 		"name: play\nplanes: %" PRIu32 "\nt0s: %" PRIu32 "\nt1s: %" PRIu32
 		"\nparallel_links: %" PRIu32 "\nhosts: %" PRIu32 "\nhosts_per_t0: %" PRIu32
 		"\nmtu: %" PRIu32 "\nbase_rtt: %.0fns\n",
-		weft_play_head(r->play)->file, slower, s->planes, s->t0s, s->t1s, s->parallel,
+		weft_scenario_head(r->play)->file, slower, s->planes, s->t0s, s->t1s, s->parallel,
 		s->hosts, s->hosts_per_t0, s->mtu_bytes, s->base_rtt_ns * slower);
 	put_switch(r, out);
 	put_link(out, "host_links: {", s->host_bps, s->host_delay_ns, slower);
@@ -176,7 +176,7 @@ bool play_lab_write_fabric(struct play_lab_run *r, const char *path)
 static bool plan_pairs(struct play_lab_run *r)
 {
 	struct play_lab *l = &r->l;
-	const struct weft_play_script *s = &r->script;
+	const struct weft_scenario_script *s = &r->script;
 
 	l->pair_of = calloc(s->n_flows, sizeof(*l->pair_of));
 	l->told = calloc(s->n_flows, sizeof(*l->told));

@@ -15,10 +15,10 @@
 #define BY_CHANCE_MAX                                                                              \
 	0.01 /* a claim that chance alone would fail less often than this has failed */
 
-void play_print_head(const struct weft_play *play, const struct term *term)
+void play_print_head(const struct weft_scenario *play, const struct term *term)
 {
-	const struct weft_play_head *h = weft_play_head(play);
-	const struct weft_topo_shape *s = weft_topo_shape(weft_play_topo(play));
+	const struct weft_scenario_head *h = weft_scenario_head(play);
+	const struct weft_topo_shape *s = weft_topo_shape(weft_scenario_topo(play));
 	char hosts[HUMAN_MAX], rate[HUMAN_MAX];
 
 	fprintf(term->out, "%s%s%s%s%s\n", term_on(term, TERM_BOLD), h->name, term_off(term),
@@ -43,7 +43,7 @@ static void add_time(struct table *t, uint64_t ps)
 }
 
 static void add_load(
-	const struct weft_play_result *r, const struct weft_play_group *g, struct table *t)
+	const struct weft_scenario_result *r, const struct weft_scenario_group *g, struct table *t)
 {
 	uint64_t ideal_ps = g ? g->ideal_ps : r->ideal_ps, took_ps = g ? g->took_ps : r->took_ps;
 
@@ -51,10 +51,11 @@ static void add_load(
 	table_add(t, "%" PRIu32, g ? g->n_flows : r->n_messages);
 	table_add(t, "%" PRIu32, g ? g->n_done : r->n_done);
 	for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-		add_time(t, weft_play_quantile(r, g ? g->name : NULL, ranks[i].num, ranks[i].den));
+		add_time(t,
+			weft_scenario_quantile(r, g ? g->name : NULL, ranks[i].num, ranks[i].den));
 	add_time(t, took_ps);
 	table_add(t, "%.2f", (double)ideal_ps / 1e6);
-	double over = weft_play_over_ideal(r, g);
+	double over = weft_scenario_over_ideal(r, g);
 
 	if (over > 0)
 		table_add(t, "%.3f", over);
@@ -62,7 +63,7 @@ static void add_load(
 		table_add(t, "-");
 }
 
-static void print_times(const struct weft_play_result *r, const struct term *term)
+static void print_times(const struct weft_scenario_result *r, const struct term *term)
 {
 	static const char *const heads[] = { "load", "flows", "done", "P50 us", "P99", "P99.9",
 		"slowest", "all us", "ideal us", "x ideal" };
@@ -79,7 +80,7 @@ static void print_times(const struct weft_play_result *r, const struct term *ter
 }
 
 /* Loads that go by steps: what a person who trains waits for. */
-static void print_steps(const struct weft_play_result *r, const struct term *term)
+static void print_steps(const struct weft_scenario_result *r, const struct term *term)
 {
 	static const char *const heads[] = { "job", "steps", "over", "step P50 us", "P99", "P99.9",
 		"slowest" };
@@ -94,7 +95,7 @@ static void print_steps(const struct weft_play_result *r, const struct term *ter
 	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
 		table_add(&t, "%s", heads[i]);
 	for (uint32_t i = 0; i < r->n_groups; i++) {
-		const struct weft_play_group *g = &r->groups[i];
+		const struct weft_scenario_group *g = &r->groups[i];
 
 		if (g->n_steps < 2)
 			continue;
@@ -102,7 +103,7 @@ static void print_steps(const struct weft_play_result *r, const struct term *ter
 		table_add(&t, "%" PRIu32, g->n_steps);
 		table_add(&t, "%" PRIu32, g->n_steps_over);
 		for (unsigned k = 0; k < WEFT_COUNT(ranks); k++)
-			add_time(&t, weft_play_step_quantile(g, ranks[k].num, ranks[k].den));
+			add_time(&t, weft_scenario_step_quantile(g, ranks[k].num, ranks[k].den));
 	}
 	table_print(&t, term);
 }
@@ -118,7 +119,7 @@ static void add_recovery(struct table *t, uint64_t ps, uint64_t of_ps)
 		table_add(t, "%.1f", (double)ps / 1e6);
 }
 
-static void print_recoveries(const struct weft_play_result *r, const struct term *term)
+static void print_recoveries(const struct weft_scenario_result *r, const struct term *term)
 {
 	static const char *const heads[] = { "what broke", "at us", "before", "lowest",
 		"felt for us", "whole after us", "" };
@@ -134,7 +135,7 @@ static void print_recoveries(const struct weft_play_result *r, const struct term
 	for (unsigned i = 0; i < WEFT_COUNT(heads); i++)
 		table_add(&t, "%s", heads[i]);
 	for (uint32_t i = 0; i < r->n_recoveries && i < 20; i++) {
-		const struct weft_play_recovery *v = &r->recoveries[i];
+		const struct weft_scenario_recovery *v = &r->recoveries[i];
 
 		table_add(&t, "%s", r->events[v->event].text);
 		table_add(&t, "%.1f", (double)r->events[v->event].begin_ps / 1e6);
@@ -157,7 +158,7 @@ static void print_recoveries(const struct weft_play_result *r, const struct term
 		fprintf(term->out, "... and %" PRIu32 " more\n", r->n_recoveries - 20);
 }
 
-void play_print_result(const struct weft_play_result *r, const struct term *term)
+void play_print_result(const struct weft_scenario_result *r, const struct term *term)
 {
 	const struct weft_counters *c = &r->counters;
 	char n[6][HUMAN_MAX];
@@ -190,12 +191,12 @@ void play_print_result(const struct weft_play_result *r, const struct term *term
 		r->run_s > 0 ? (double)r->totals.packet_hops / 1e6 / r->run_s : 0);
 }
 
-bool play_tally_add(struct play_tally *t, uint32_t claim, const struct weft_play_judgement *j)
+bool play_tally_add(struct play_tally *t, uint32_t claim, const struct weft_scenario_judgement *j)
 {
 	struct play_share *share = &t->shares[claim];
 
-	if (j->of && j->verdict != WEFT_PLAY_SKIPPED) {
-		share->held += j->verdict == WEFT_PLAY_PASSED;
+	if (j->of && j->verdict != WEFT_SCENARIO_SKIPPED) {
+		share->held += j->verdict == WEFT_SCENARIO_PASSED;
 		share->judged++;
 		share->wanted = j->held;
 		share->of = j->of;
@@ -203,10 +204,10 @@ bool play_tally_add(struct play_tally *t, uint32_t claim, const struct weft_play
 		share->line = j->line;
 		return false;
 	}
-	t->failed += j->verdict == WEFT_PLAY_FAILED;
-	t->passed += j->verdict == WEFT_PLAY_PASSED;
-	t->skipped += j->verdict == WEFT_PLAY_SKIPPED;
-	return j->verdict == WEFT_PLAY_FAILED;
+	t->failed += j->verdict == WEFT_SCENARIO_FAILED;
+	t->passed += j->verdict == WEFT_SCENARIO_PASSED;
+	t->skipped += j->verdict == WEFT_SCENARIO_SKIPPED;
+	return j->verdict == WEFT_SCENARIO_FAILED;
 }
 
 /* Binomial: how likely it is that a claim that holds under a share p of all seeds holds under so
@@ -235,7 +236,7 @@ static uint32_t seeds_to_judge(const struct play_share *s, double p)
 
 void play_tally_shares(struct play_tally *t, const char *file)
 {
-	for (uint32_t i = 0; i < WEFT_PLAY_CLAIMS_MAX; i++) {
+	for (uint32_t i = 0; i < WEFT_SCENARIO_CLAIMS_MAX; i++) {
 		const struct play_share *s = &t->shares[i];
 
 		if (!s->judged)
@@ -271,7 +272,7 @@ void play_print_tally(const struct play_tally *t)
 	printf("\n");
 }
 
-void play_print_claims(const struct weft_play *play, const struct weft_play_result *result,
+void play_print_claims(const struct weft_scenario *play, const struct weft_scenario_result *result,
 	const char *where, const struct term *term, struct play_tally *tally)
 {
 	static const struct {
@@ -279,7 +280,7 @@ void play_print_claims(const struct weft_play *play, const struct weft_play_resu
 		enum term_style style;
 	} verdicts[] = { { "FAILED", TERM_RED }, { "passed", TERM_GREEN },
 		{ "skipped", TERM_DIM } };
-	uint32_t n = weft_play_head(play)->n_claims;
+	uint32_t n = weft_scenario_head(play)->n_claims;
 	struct table t;
 
 	if (!n)
@@ -289,9 +290,9 @@ void play_print_claims(const struct weft_play *play, const struct weft_play_resu
 	table_add(&t, "measured");
 	table_add(&t, "verdict");
 	for (uint32_t i = 0; i < n; i++) {
-		struct weft_play_judgement j;
+		struct weft_scenario_judgement j;
 
-		weft_play_judge(play, i, result, where, &j);
+		weft_scenario_judge(play, i, result, where, &j);
 		(void)play_tally_add(tally, i, &j);
 		table_add(&t, "%s", j.claim);
 		table_add(&t, "%s", *j.why ? j.why : j.measured);

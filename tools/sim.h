@@ -6,7 +6,7 @@
 
 #include <argp.h>
 #include <jansson.h>
-#include <weft/load.h>
+#include <weft/workload.h>
 #include <weft/sim.h>
 
 /* "20us", "1.5ms"; "2MB", "64KiB", "4096"; "100Gb/s".  False: not of that form. */
@@ -22,7 +22,7 @@ void sim_us_add(struct table *table, uint64_t ps, const char *never);
 /* What a person asked for; texts are argv's. */
 struct sim_args {
 	const char *fabric;
-	const char *loads[WEFT_LOAD_JOBS_MAX];
+	const char *loads[WEFT_WORKLOAD_JOBS_MAX];
 	uint32_t n_loads;
 	const char *bytes_text;
 	uint64_t bytes, until_ps;
@@ -51,10 +51,10 @@ struct sim_job {
 	uint64_t p50_ps, p99_ps, p999_ps, slowest_ps; /* of steps; WEFT_NEVER: not over */
 };
 /* False: some flow begins later, waits, computes or is repeated: its job says more than flows. */
-bool sim_jobs_are_plain(const struct weft_load *load);
+bool sim_jobs_are_plain(const struct weft_workload *load);
 /* jobs[load->n_jobs].  False: out of memory. */
 bool sim_jobs_measure(
-	const struct weft_load *load, const struct weft_sim *sim, struct sim_job jobs[]);
+	const struct weft_workload *load, const struct weft_sim *sim, struct sim_job jobs[]);
 void sim_jobs_print(const struct sim_job jobs[], uint32_t n, const struct term *term);
 json_t *sim_jobs_json(const struct sim_job jobs[], uint32_t n); /* a new reference */
 

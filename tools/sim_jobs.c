@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <weft/base.h>
 
-bool sim_jobs_are_plain(const struct weft_load *load)
+bool sim_jobs_are_plain(const struct weft_workload *load)
 {
 	for (uint32_t i = 0; i < load->n; i++) {
 		const struct weft_sim_flow *f = &load->flows[i];
@@ -22,7 +22,7 @@ bool sim_jobs_are_plain(const struct weft_load *load)
 	return true;
 }
 
-static bool measure(const struct weft_load *load, const struct weft_load_job *from,
+static bool measure(const struct weft_workload *load, const struct weft_workload_job *from,
 	const struct weft_sim *sim, uint64_t ends[], struct sim_job *job)
 {
 	uint64_t *steps;
@@ -40,7 +40,7 @@ static bool measure(const struct weft_load *load, const struct weft_load_job *fr
 		job->start_ps = WEFT_MIN(job->start_ps, f->start_ps);
 		job->end_ps = WEFT_MAX(job->end_ps, times.done_ps);
 	}
-	steps = weft_load_steps(load->flows + from->first, ends, from->n, &job->steps);
+	steps = weft_workload_steps(load->flows + from->first, ends, from->n, &job->steps);
 	if (!steps)
 		return false;
 	job->p50_ps = weft_rank_value(steps, job->steps, 1, 2);
@@ -52,7 +52,7 @@ static bool measure(const struct weft_load *load, const struct weft_load_job *fr
 }
 
 bool sim_jobs_measure(
-	const struct weft_load *load, const struct weft_sim *sim, struct sim_job jobs[])
+	const struct weft_workload *load, const struct weft_sim *sim, struct sim_job jobs[])
 {
 	uint64_t *ends = calloc((size_t)load->n + 1, sizeof(*ends));
 	bool good = ends;

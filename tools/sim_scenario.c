@@ -43,7 +43,7 @@ static void put_title(FILE *out, const struct sim_args *a)
 /* The text of htsim's .topo in our words is lines of "key: value". */
 static bool put_topo_file(FILE *out, const char *path, char *error, size_t error_bytes)
 {
-	char *text = weft_load_topo_file(path, error, error_bytes);
+	char *text = weft_workload_topo_file(path, error, error_bytes);
 
 	if (!text)
 		return false;

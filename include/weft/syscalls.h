@@ -4,8 +4,8 @@
 /*
  * syscalls - the kernel's own calls where a preloaded library has taken the name.
  *
- * For libraries that are loaded into other people's programs (ALSO syscalls in their row): what they
- * call socket() is then this one, which is not seen from outside.  It behaves as socket(2).
+ * For libraries that are loaded into other people's programs (ALSO syscalls in their row): what
+ * they call socket() is then this one, which is not seen from outside.  It behaves as socket(2).
  */
 
 #ifdef __cplusplus

@@ -113,13 +113,13 @@ static const char *recovery_text(
 	return text;
 }
 
-static void put_longest(FILE *out, const struct weft_play_result *r)
+static void put_longest(FILE *out, const struct weft_scenario_result *r)
 {
-	const struct weft_play_recovery *felt = NULL, *whole = NULL;
+	const struct weft_scenario_recovery *felt = NULL, *whole = NULL;
 	char text[64];
 
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
-		const struct weft_play_recovery *v = &r->recoveries[i];
+		const struct weft_scenario_recovery *v = &r->recoveries[i];
 
 		if (v->why)
 			continue;
@@ -139,9 +139,9 @@ static void put_longest(FILE *out, const struct weft_play_result *r)
 				whole->whole_ps, whole->whole_of_ps, " us", text, sizeof(text)));
 }
 
-static void put_tiles(FILE *out, const struct weft_play_result *r)
+static void put_tiles(FILE *out, const struct weft_scenario_result *r)
 {
-	uint64_t last_ps = weft_play_quantile(r, NULL, 1, 1);
+	uint64_t last_ps = weft_scenario_quantile(r, NULL, 1, 1);
 	char text[64];
 
 	(void)fputs("<div class=\"tiles\">\n", out);
@@ -152,7 +152,7 @@ static void put_tiles(FILE *out, const struct weft_play_result *r)
 		tile(out, "slowest flow", text);
 	}
 	if (r->took_ps != WEFT_NEVER) {
-		(void)snprintf(text, sizeof(text), "%.3f", weft_play_over_ideal(r, NULL));
+		(void)snprintf(text, sizeof(text), "%.3f", weft_scenario_over_ideal(r, NULL));
 		tile(out, "times the ideal", text);
 	} else if (r->totals.now_ps) {
 		double bps = (double)r->counters.rx_data_bytes * 8e12 / (double)r->totals.now_ps;
@@ -171,11 +171,11 @@ static void put_tiles(FILE *out, const struct weft_play_result *r)
 	(void)fputs("</div>\n", out);
 }
 
-static void put_claims(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
-	const char *where)
+static void put_claims(FILE *out, const struct weft_scenario *play,
+	const struct weft_scenario_result *r, const char *where)
 {
 	static const char *const verdicts[] = { "failed", "passed", "skipped" };
-	uint32_t n = weft_play_head(play)->n_claims;
+	uint32_t n = weft_scenario_head(play)->n_claims;
 
 	if (!n)
 		return;
@@ -183,9 +183,9 @@ static void put_claims(FILE *out, const struct weft_play *play, const struct wef
 		    "tabindex=\"0\"><table><tr><th>claim<th>measured<th></tr>\n",
 		out);
 	for (uint32_t i = 0; i < n; i++) {
-		struct weft_play_judgement j;
+		struct weft_scenario_judgement j;
 
-		weft_play_judge(play, i, r, where, &j);
+		weft_scenario_judge(play, i, r, where, &j);
 		(void)fputs("<tr><td>", out);
 		put_text(out, j.claim);
 		(void)fputs("<td>", out);
@@ -217,7 +217,7 @@ static void put_us(FILE *out, uint64_t ps)
 		(void)fprintf(out, "<td class=\"n\">%s", ps ? "not done" : "\xe2\x80\x93");
 }
 
-static void put_loads(FILE *out, const struct weft_play_result *r)
+static void put_loads(FILE *out, const struct weft_scenario_result *r)
 {
 	(void)fputs("<h2>Flow times, us</h2><div class=\"wide\" "
 		    "tabindex=\"0\"><table><tr><th>load<th class=\"n\">flows<th "
@@ -226,17 +226,18 @@ static void put_loads(FILE *out, const struct weft_play_result *r)
 	put_rank_heads(out);
 	(void)fputs("<th class=\"n\">all<th class=\"n\">ideal<th class=\"n\">x ideal</tr>\n", out);
 	for (uint32_t g = 0; g < r->n_groups; g++) {
-		const struct weft_play_group *group = &r->groups[g];
+		const struct weft_scenario_group *group = &r->groups[g];
 
 		(void)fputs("<tr><td>", out);
 		put_text(out, group->name);
 		(void)fprintf(out, "<td class=\"n\">%" PRIu32 "<td class=\"n\">%" PRIu32,
 			group->n_flows, group->n_done);
 		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-			put_us(out, weft_play_quantile(r, group->name, ranks[i].num, ranks[i].den));
+			put_us(out,
+				weft_scenario_quantile(r, group->name, ranks[i].num, ranks[i].den));
 		put_us(out, group->took_ps);
 		put_us(out, group->ideal_ps);
-		double over = weft_play_over_ideal(r, group);
+		double over = weft_scenario_over_ideal(r, group);
 
 		if (over > 0)
 			(void)fprintf(out, "<td class=\"n\">%.3f</tr>\n", over);
@@ -251,12 +252,12 @@ static void put_loads(FILE *out, const struct weft_play_result *r)
 }
 
 /* What a person who trains waits for. */
-static void put_steps(FILE *out, const struct weft_play_result *r)
+static void put_steps(FILE *out, const struct weft_scenario_result *r)
 {
 	uint32_t jobs = 0;
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
-		const struct weft_play_group *group = &r->groups[g];
+		const struct weft_scenario_group *group = &r->groups[g];
 
 		if (group->n_steps < 2)
 			continue;
@@ -273,14 +274,14 @@ static void put_steps(FILE *out, const struct weft_play_result *r)
 		(void)fprintf(out, "<td class=\"n\">%" PRIu32 "<td class=\"n\">%" PRIu32,
 			group->n_steps, group->n_steps_over);
 		for (unsigned i = 0; i < WEFT_COUNT(ranks); i++)
-			put_us(out, weft_play_step_quantile(group, ranks[i].num, ranks[i].den));
+			put_us(out, weft_scenario_step_quantile(group, ranks[i].num, ranks[i].den));
 		(void)fputs("</tr>\n", out);
 	}
 	if (jobs)
 		(void)fputs("</table></div>\n", out);
 }
 
-static void put_events(FILE *out, const struct weft_play_result *r)
+static void put_events(FILE *out, const struct weft_scenario_result *r)
 {
 	char text[64];
 
@@ -296,7 +297,7 @@ static void put_events(FILE *out, const struct weft_play_result *r)
 		    "<th class=\"n\">felt for us<th class=\"n\">whole after us</tr>\n",
 		out);
 	for (uint32_t i = 0; i < r->n_recoveries; i++) {
-		const struct weft_play_recovery *v = &r->recoveries[i];
+		const struct weft_scenario_recovery *v = &r->recoveries[i];
 
 		(void)fputs("<tr><td>", out);
 		put_text(out, r->events[v->event].text);
@@ -338,14 +339,15 @@ static const struct {
 	{ "drops", { "lost" }, NULL },
 };
 
-static bool has_nothing(const char *word, const struct weft_play_result *r)
+static bool has_nothing(const char *word, const struct weft_scenario_result *r)
 {
 	unsigned k = 0, there = 0;
 
 	while (k < WEFT_COUNT(nothings) && strcmp(word, nothings[k].word) != 0)
 		k++;
 	for (unsigned i = 0; k < WEFT_COUNT(nothings) && i < 3 && nothings[k].columns[i]; i++) {
-		const struct weft_play_column *c = weft_play_column(r, nothings[k].columns[i]);
+		const struct weft_scenario_column *c =
+			weft_scenario_column(r, nothings[k].columns[i]);
 
 		there += c != NULL;
 		for (uint32_t row = 0; c && row < r->rows; row++) {
@@ -356,7 +358,7 @@ static bool has_nothing(const char *word, const struct weft_play_result *r)
 	return there > 0;
 }
 
-static void put_nothing(FILE *out, const struct weft_play_result *r)
+static void put_nothing(FILE *out, const struct weft_scenario_result *r)
 {
 	for (unsigned k = 0; k < WEFT_COUNT(nothings); k++) {
 		if (nothings[k].text && has_nothing(nothings[k].word, r))
@@ -364,8 +366,8 @@ static void put_nothing(FILE *out, const struct weft_play_result *r)
 	}
 }
 
-static void put_run(FILE *out, const struct weft_play *play, const struct weft_play_result *r,
-	const char *where)
+static void put_run(FILE *out, const struct weft_scenario *play,
+	const struct weft_scenario_result *r, const char *where)
 {
 	/* On a screen buttons say which seed it is; on paper and without scripts this does. */
 	(void)fprintf(out,
@@ -407,12 +409,12 @@ static void put_fact(FILE *out, const char *what, const char *text)
 }
 
 /* What has been run, so that somebody else can run it again. */
-static void put_facts(FILE *out, const struct weft_play *play,
-	struct weft_play_result *const results[], unsigned n, const char *where)
+static void put_facts(FILE *out, const struct weft_scenario *play,
+	struct weft_scenario_result *const results[], unsigned n, const char *where)
 {
-	const struct weft_play_head *h = weft_play_head(play);
-	const struct weft_topo_shape *s = weft_topo_shape(weft_play_topo(play));
-	const struct weft_play_result *r = results[0];
+	const struct weft_scenario_head *h = weft_scenario_head(play);
+	const struct weft_topo_shape *s = weft_topo_shape(weft_scenario_topo(play));
+	const struct weft_scenario_result *r = results[0];
 	char text[512], seeds[64];
 
 	(void)snprintf(seeds, sizeof(seeds), "%" PRIu64, r->seed);
@@ -444,10 +446,10 @@ static void put_facts(FILE *out, const struct weft_play *play,
 	(void)fputs("</pre></details>\n", out);
 }
 
-bool weft_report_page(FILE *out, const struct weft_play *play,
-	struct weft_play_result *const results[], unsigned n, const char *where)
+bool weft_report_page(FILE *out, const struct weft_scenario *play,
+	struct weft_scenario_result *const results[], unsigned n, const char *where)
 {
-	const struct weft_play_head *h = weft_play_head(play);
+	const struct weft_scenario_head *h = weft_scenario_head(play);
 
 	(void)fputs(head, out);
 	(void)fputs(picture_style, out);

@@ -20,14 +20,14 @@ const struct weft_report_kind weft_report_kinds[] = {
 	{ NULL, NULL },
 };
 
-const char *weft_report_kind_usual(const struct weft_play_result *r)
+const char *weft_report_kind_usual(const struct weft_scenario_result *r)
 {
 	return r->n_flows >= 16 && !r->n_events ? "fct" : "goodput";
 }
 
 /* Numbers for one picture, freed with it. */
 struct canvas {
-	const struct weft_play_result *result;
+	const struct weft_scenario_result *result;
 	double *memory[SERIES_MAX + 4];
 	unsigned n;
 	double unit_ps; /* of the time axis */
@@ -44,7 +44,7 @@ static double *numbers(struct canvas *c, uint32_t n)
 	return list;
 }
 
-static bool canvas_open(struct canvas *c, const struct weft_play_result *r)
+static bool canvas_open(struct canvas *c, const struct weft_scenario_result *r)
 {
 	double *x;
 
@@ -68,12 +68,12 @@ static void canvas_close(struct canvas *c)
 
 static void set_time(struct plot *p, const struct canvas *c)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 
 	p->x_name = c->x_name;
 	p->x_max = c->x[r->rows - 1];
 	for (uint32_t i = 0; i < r->n_events && p->n_bands < BANDS_MAX; i++) {
-		const struct weft_play_event *e = &r->events[i];
+		const struct weft_scenario_event *e = &r->events[i];
 
 		if (e->begin_ps >= r->at_ps[r->rows - 1]) /* it did not happen */
 			continue;
@@ -87,8 +87,8 @@ static void set_time(struct plot *p, const struct canvas *c)
 static bool add_column(struct plot *p, struct canvas *c, const char *column, const char *name,
 	double scale, bool is_rate)
 {
-	const struct weft_play_result *r = c->result;
-	const struct weft_play_column *from = weft_play_column(r, column);
+	const struct weft_scenario_result *r = c->result;
+	const struct weft_scenario_column *from = weft_scenario_column(r, column);
 
 	if (!from || p->n_series == SERIES_MAX)
 		return true;
@@ -110,7 +110,7 @@ static bool add_column(struct plot *p, struct canvas *c, const char *column, con
 
 static bool draw_goodput(struct plot *p, struct canvas *c)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 	bool is_large = r->line_bps >= 1e13, good = true;
 	double scale = is_large ? 8e-12 : 8e-9;
 	char name[48];
@@ -154,9 +154,9 @@ static bool draw_losses(struct plot *p, struct canvas *c)
 
 /* Packets per ms of one path; rows are put together, since a path sends one packet now and then. */
 static const double *path_rate(
-	struct canvas *c, const struct weft_play_column *from, uint32_t bins, uint32_t each)
+	struct canvas *c, const struct weft_scenario_column *from, uint32_t bins, uint32_t each)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 	double *y = numbers(c, bins);
 
 	for (uint32_t b = 0; y && b < bins; b++) {
@@ -172,7 +172,7 @@ static const double *path_rate(
 /* A row per path: 32 lines in one plot are a tangle. */
 static bool draw_paths(FILE *out, struct canvas *c, bool is_standalone)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 	uint32_t each = WEFT_MAX(r->rows / 80, 1u), bins = r->rows / each;
 	struct heat h = { .title = "packets of the first flow, by path",
 		.x_name = c->x_name,
@@ -187,7 +187,7 @@ static bool draw_paths(FILE *out, struct canvas *c, bool is_standalone)
 	h.x = x;
 	/* By plane; within a plane in the order in which the engine has them. */
 	for (uint32_t i = 0; x && i < r->n_columns * r->planes && h.rows < SERIES_MAX; i++) {
-		const struct weft_play_column *column = &r->columns[i % r->n_columns];
+		const struct weft_scenario_column *column = &r->columns[i % r->n_columns];
 
 		if (sscanf(column->name, "ev p%u.", &plane) != 1 || plane != i / r->n_columns)
 			continue;
@@ -208,7 +208,7 @@ static const char *const plane_names[WEFT_TOPO_PLANES_MAX] = { "p0", "p1", "p2",
 static bool draw_states(FILE *out, struct canvas *c, bool is_standalone)
 {
 	static const char *const words[] = { "good", "skip", "bad", "denied" };
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 	struct strips *t = calloc(1, sizeof(*t));
 	struct plot *plot = calloc(1, sizeof(*plot));
 	bool good = t && plot;
@@ -231,7 +231,7 @@ static bool draw_states(FILE *out, struct canvas *c, bool is_standalone)
 		t->rows++;
 		for (unsigned i = 0; i < STATES_MAX; i++) {
 			(void)snprintf(name, sizeof(name), "p%u ev %s", (unsigned)p, words[i]);
-			const struct weft_play_column *column = weft_play_column(r, name);
+			const struct weft_scenario_column *column = weft_scenario_column(r, name);
 
 			good = good && column;
 			t->values[p][i] = column ? column->values : NULL;
@@ -253,7 +253,7 @@ static int by_value(const void *left, const void *right)
 
 static bool draw_fct(struct plot *p, struct canvas *c)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 
 	p->title = "flows done within";
 	p->x_name = "times the ideal of their load; of jobs, times what a flow takes alone";
@@ -263,7 +263,7 @@ static bool draw_fct(struct plot *p, struct canvas *c)
 	p->y_max = 1;
 	p->n_bands = 0;
 	for (uint32_t g = 0; g < r->n_groups && p->n_series < 8; g++) {
-		const struct weft_play_group *group = &r->groups[g];
+		const struct weft_scenario_group *group = &r->groups[g];
 		double *x = numbers(c, group->n), *y = numbers(c, group->n);
 		uint32_t n = 0, all = 0; /* steps of computing are no flows */
 
@@ -313,7 +313,7 @@ static const struct heat_kind {
 
 static bool draw_heat(FILE *out, struct canvas *c, const char *kind, bool is_standalone)
 {
-	const struct weft_play_result *r = c->result;
+	const struct weft_scenario_result *r = c->result;
 	const struct heat_kind *k = heat_kinds;
 	struct heat h = { .x_name = c->x_name, .x = c->x, .columns = r->rows };
 	char name[48], names[WEFT_COUNT(h.names)][16];
@@ -328,7 +328,7 @@ static bool draw_heat(FILE *out, struct canvas *c, const char *kind, bool is_sta
 		if (!k->tiers[tier].column || h.rows == WEFT_COUNT(h.names))
 			continue;
 		(void)snprintf(name, sizeof(name), "p%u %s", p, k->tiers[tier].column);
-		const struct weft_play_column *column = weft_play_column(r, name);
+		const struct weft_scenario_column *column = weft_scenario_column(r, name);
 
 		if (!column)
 			return false;
@@ -343,7 +343,7 @@ static bool draw_heat(FILE *out, struct canvas *c, const char *kind, bool is_sta
 }
 
 bool weft_report_picture(
-	FILE *out, const char *kind, const struct weft_play_result *r, bool is_standalone)
+	FILE *out, const char *kind, const struct weft_scenario_result *r, bool is_standalone)
 {
 	static const struct {
 		const char *word;

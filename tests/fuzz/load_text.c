@@ -7,7 +7,7 @@
  * every edge.  Circles are a file's right (a GOAL may deadlock), so they are the simulator's to
  * refuse.
  */
-#include <weft/load.h>
+#include <weft/workload.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char fabric[] = "name: fuzz\nplanes: 1\nt0s: 4\nt1s: 4\nhosts: 16\n
 			     "core_links: {speed: 400Gb/s, delay: 1us}\n";
 
 /* What the ideal costs: it follows each message, and a flow may be 16 million of them. */
-static bool is_small(const struct weft_load *load)
+static bool is_small(const struct weft_workload *load)
 {
 	uint64_t messages = load->n;
 
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 static void check_topo(const char *text, size_t bytes)
 {
 	char error[512] = "";
-	char *yaml = weft_load_topo_text("fuzz", text, bytes, error, sizeof(error));
+	char *yaml = weft_workload_topo_text("fuzz", text, bytes, error, sizeof(error));
 	struct weft_topo *topo;
 
 	WEFT_ASSERT(yaml || !strncmp(error, "fuzz:", 5));
@@ -43,8 +43,8 @@ static void check_topo(const char *text, size_t bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
 	static const char *const names[] = { "x.goal", "x.cm", "x.txt" };
-	struct weft_load load = { 0 };
-	struct weft_load_spec spec;
+	struct weft_workload load = { 0 };
+	struct weft_workload_spec spec;
 	struct weft_sim_config config;
 	struct weft_sim_memory memory;
 	struct weft_topo *topo;
@@ -60,8 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	}
 	WEFT_ASSERT(!weft_topo_open_text(
 		&topo, fabric, sizeof(fabric) - 1, "fabric", error, sizeof(error)));
-	weft_load_spec_default(&spec);
-	if (weft_load_add_text(
+	weft_workload_spec_default(&spec);
+	if (weft_workload_add_text(
 		    &load, topo, &spec, name, text, len_bytes - 1, error, sizeof(error)) &&
 		is_small(&load)) {
 		weft_sim_config_default(&config);
@@ -70,13 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 		config.edges = load.edges;
 		config.n_edges = load.n_edges;
 		if (!weft_sim_estimate(&config, load.flows, load.n, &memory, error, sizeof(error)))
-			(void)weft_load_ideal_ps(&load, topo);
+			(void)weft_workload_ideal_ps(&load, topo);
 		else
 			WEFT_ASSERT(strstr(error, "waits for flows"));
 	} else if (!load.n_jobs) {
 		WEFT_ASSERT(error[0] && memchr(error, 0, sizeof(error)));
 	}
-	weft_load_close(&load);
+	weft_workload_close(&load);
 	weft_topo_close(topo);
 	return 0;
 }

@@ -7,7 +7,7 @@
  * target of their own; numbers of four digits and loads that may be large are left out here.
  */
 #include <weft/base.h>
-#include <weft/play.h>
+#include <weft/scenario.h>
 
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool is_large(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
-	struct weft_play *play = NULL;
+	struct weft_scenario *play = NULL;
 	char error[512] = "", copy[4096];
 
 	if (len_bytes >= sizeof(copy))
@@ -38,22 +38,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 	copy[len_bytes] = 0;
 	if (is_large(copy))
 		return 0;
-	if (weft_play_open_text(&play, (const char *)data, len_bytes, "fuzz", "/nowhere", error,
+	if (weft_scenario_open_text(&play, (const char *)data, len_bytes, "fuzz", "/nowhere", error,
 		    sizeof(error))) {
 		WEFT_ASSERT(memchr(error, 0, sizeof(error)));
 		WEFT_ASSERT(!strncmp(error, "fuzz:", 5));
 		return 0;
 	}
-	const struct weft_play_head *head = weft_play_head(play);
-	struct weft_play_result result = { .seed = head->seed_first };
+	const struct weft_scenario_head *head = weft_scenario_head(play);
+	struct weft_scenario_result result = { .seed = head->seed_first };
 
 	WEFT_ASSERT(head->n_loads && head->stop_ps && head->seed_first <= head->seed_last);
 	for (uint32_t i = 0; i < head->n_claims; i++) {
-		struct weft_play_judgement j;
+		struct weft_scenario_judgement j;
 
-		weft_play_judge(play, i, &result, "sim", &j);
+		weft_scenario_judge(play, i, &result, "sim", &j);
 		WEFT_ASSERT(j.line && j.claim);
 	}
-	weft_play_close(play);
+	weft_scenario_close(play);
 	return 0;
 }

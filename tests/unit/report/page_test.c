@@ -8,16 +8,16 @@ static const char scenario[] =
 
 TEST(weft_report_page__needs_nothing_from_elsewhere)
 {
-	struct weft_play_options options = { .seed = 1 };
-	struct weft_play_result *runs[2];
-	struct weft_play *play = NULL;
+	struct weft_scenario_options options = { .seed = 1 };
+	struct weft_scenario_result *runs[2];
+	struct weft_scenario *play = NULL;
 	char error[256], *text = NULL;
 	size_t bytes;
 
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&play, scenario, strlen(scenario), __FILE__, "", error, sizeof(error)));
 	for (options.seed = 1; options.seed <= 2; options.seed++) {
-		runs[options.seed - 1] = weft_play_run(play, &options, error, sizeof(error));
+		runs[options.seed - 1] = weft_scenario_run(play, &options, error, sizeof(error));
 		REQUIRE(runs[options.seed - 1]);
 	}
 	FILE *out = open_memstream(&text, &bytes);
@@ -49,8 +49,8 @@ TEST(weft_report_page__needs_nothing_from_elsewhere)
 	CHECK(strstr(text, "</body></html>\n"));
 	free(text);
 	for (unsigned i = 0; i < 2; i++)
-		weft_play_result_free(runs[i]);
-	weft_play_close(play);
+		weft_scenario_result_free(runs[i]);
+	weft_scenario_close(play);
 }
 
 /* A time that is not there is no time of 0. */
@@ -59,14 +59,14 @@ TEST(weft_report_page__shows_no_figure_where_there_is_none)
 	static const char endless[] =
 		"title: cut off\nstop: 100us\nfabric: {planes: 2, hosts: 8, radix: 4}\n"
 		"load: [permutation: {bytes: 1GB}]\nfaults: [link-down h1.p0 at 60us for 10us]\n";
-	struct weft_play_options options = { .seed = 1 };
-	struct weft_play *play = NULL;
+	struct weft_scenario_options options = { .seed = 1 };
+	struct weft_scenario *play = NULL;
 	char error[256], *text = NULL;
 	size_t bytes;
 
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&play, endless, strlen(endless), "s.yaml", "", error, sizeof(error)));
-	struct weft_play_result *run = weft_play_run(play, &options, error, sizeof(error));
+	struct weft_scenario_result *run = weft_scenario_run(play, &options, error, sizeof(error));
 	FILE *out = open_memstream(&text, &bytes);
 
 	REQUIRE(run && out);
@@ -76,6 +76,6 @@ TEST(weft_report_page__shows_no_figure_where_there_is_none)
 	CHECK(strstr(text, "<td class=\"n\">8<td class=\"n\">0<td class=\"n\">not done<td"));
 	CHECK(!strstr(text, ">0.00<") && !strstr(text, ">0.000<"));
 	free(text);
-	weft_play_result_free(run);
-	weft_play_close(play);
+	weft_scenario_result_free(run);
+	weft_scenario_close(play);
 }

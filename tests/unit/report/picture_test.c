@@ -6,7 +6,7 @@ static const char scenario[] =
 	"name: small\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4}\nengine: {paths: 4}\n"
 	"load: [ring, {incast: {fan_in: 4}}]\nfaults: [link-down h1.p0 at 20us for 10us]\n";
 
-static char *picture(const struct weft_play_result *r, const char *kind)
+static char *picture(const struct weft_scenario_result *r, const char *kind)
 {
 	char *text = NULL;
 	size_t bytes;
@@ -24,13 +24,13 @@ static char *picture(const struct weft_play_result *r, const char *kind)
 
 TEST(weft_report_picture__draws_every_kind)
 {
-	struct weft_play_options options = { .seed = 1 };
-	struct weft_play *play = NULL;
+	struct weft_scenario_options options = { .seed = 1 };
+	struct weft_scenario *play = NULL;
 	char error[256];
 
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
-	struct weft_play_result *r = weft_play_run(play, &options, error, sizeof(error));
+	struct weft_scenario_result *r = weft_scenario_run(play, &options, error, sizeof(error));
 
 	REQUIRE(r);
 	for (const struct weft_report_kind *k = weft_report_kinds; k->word; k++) {
@@ -64,6 +64,6 @@ TEST(weft_report_picture__draws_every_kind)
 	CHECK(strstr(text, ">T0 p1<") && strstr(text, ">T1 p0<") && !strstr(text, ">T0 \xe2"));
 	free(text);
 	CHECK_STR(weft_report_kind_usual(r), "goodput");
-	weft_play_result_free(r);
-	weft_play_close(play);
+	weft_scenario_result_free(r);
+	weft_scenario_close(play);
 }

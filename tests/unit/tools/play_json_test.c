@@ -9,15 +9,15 @@ static const char scenario[] =
 
 TEST(play_json_write__is_one_object_per_line)
 {
-	struct weft_play_options options = { .seed = 1 };
-	struct weft_play *play = NULL;
+	struct weft_scenario_options options = { .seed = 1 };
+	struct weft_scenario *play = NULL;
 	char error[256], *text = NULL;
 	size_t bytes;
 	unsigned samples = 0, lines = 0;
 
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
-	struct weft_play_result *r = weft_play_run(play, &options, error, sizeof(error));
+	struct weft_scenario_result *r = weft_scenario_run(play, &options, error, sizeof(error));
 	FILE *out = open_memstream(&text, &bytes);
 
 	REQUIRE(r && out);
@@ -43,6 +43,6 @@ TEST(play_json_write__is_one_object_per_line)
 	CHECK_EQ(r->n_recoveries, 2); /* one per event, with its figures or why there are none */
 	CHECK_EQ(lines, 1 + 1 + 2 + r->n_recoveries + r->rows + 1 + 1);
 	free(text);
-	weft_play_result_free(r);
-	weft_play_close(play);
+	weft_scenario_result_free(r);
+	weft_scenario_close(play);
 }

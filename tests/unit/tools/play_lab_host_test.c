@@ -9,7 +9,7 @@ TEST(play_lab_host_run__tells_why_it_cannot_begin)
 {
 	struct weft_sim_config config;
 	struct weft_sim_flow flow = { .src = 0, .dst = 1, .len_bytes = 1 };
-	struct weft_play_script script = { .config = &config, .flows = &flow, .n_flows = 1 };
+	struct weft_scenario_script script = { .config = &config, .flows = &flow, .n_flows = 1 };
 	struct play_lab_pair pair = { .src = 0, .dst = 1 };
 	struct play_lab_shared *shared = calloc(1, sizeof(*shared) + sizeof(struct play_lab_flow));
 	uint32_t pair_of = 0;

@@ -4,10 +4,11 @@
 
 #define FABRIC "fabric: {planes: 2, hosts: 4, radix: 4, port: 100Gb/s, hop: 1us}\nstop: 20ms\n"
 
-static struct weft_play_result *play(const char *text, struct weft_play **play, char error[512])
+static struct weft_scenario_result *play(
+	const char *text, struct weft_scenario **play, char error[512])
 {
 	*error = 0;
-	REQUIRE(!weft_play_open_text(play, text, strlen(text), "s.yaml", "", error, 512));
+	REQUIRE(!weft_scenario_open_text(play, text, strlen(text), "s.yaml", "", error, 512));
 	return play_lab_run(*play, 1, 0, NULL, error, 512);
 }
 
@@ -30,12 +31,12 @@ TEST(play_lab_run__refuses_what_no_lab_can_do)
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
-		struct weft_play *scenario;
+		struct weft_scenario *scenario;
 		char error[512];
 
 		CHECK(!play(rows[i].text, &scenario, error));
 		CHECK_STR(error, rows[i].error);
-		weft_play_close(scenario);
+		weft_scenario_close(scenario);
 	}
 }
 
@@ -46,12 +47,12 @@ TEST(play_lab_run__refuses_what_no_lab_can_do)
  */
 TEST(play_lab_run__runs_a_scenario_live)
 {
-	struct weft_play *scenario;
-	struct weft_play_judgement j;
+	struct weft_scenario *scenario;
+	struct weft_scenario_judgement j;
 	char error[512];
 
 	need_namespaces();
-	struct weft_play_result *r = play(FABRIC
+	struct weft_scenario_result *r = play(FABRIC
 		"load:\n  - ring-allreduce: {bytes: 200KB}\n  - permutation: {bytes: "
 		"100KB, at: 40us}\n"
 		"faults: [link-down h1.p0 at 5us for 20us, loss h1.p1 percent 20 way up at 0us]\n"
@@ -66,28 +67,29 @@ TEST(play_lab_run__runs_a_scenario_live)
 	CHECK(r->slower > 100);
 	CHECK(r->totals.lost > 0);
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		CHECK(weft_play_quantile(r, r->groups[g].name, 1, 1) > r->groups[g].ideal_ps / 2);
+		CHECK(weft_scenario_quantile(r, r->groups[g].name, 1, 1) >
+			r->groups[g].ideal_ps / 2);
 	CHECK(r->totals.now_ps > r->groups[0].ideal_ps);
-	weft_play_judge(scenario, 0, r, "lab", &j);
-	CHECK_EQ(j.verdict, WEFT_PLAY_PASSED);
-	weft_play_judge(scenario, 1, r, "lab", &j);
-	CHECK_EQ(j.verdict, WEFT_PLAY_SKIPPED);
+	weft_scenario_judge(scenario, 0, r, "lab", &j);
+	CHECK_EQ(j.verdict, WEFT_SCENARIO_PASSED);
+	weft_scenario_judge(scenario, 1, r, "lab", &j);
+	CHECK_EQ(j.verdict, WEFT_SCENARIO_SKIPPED);
 	CHECK_STR(j.why, "not measured in a lab");
-	weft_play_judge(scenario, 2, r, "lab", &j);
-	CHECK_EQ(j.verdict, WEFT_PLAY_PASSED);
-	weft_play_result_free(r);
-	weft_play_close(scenario);
+	weft_scenario_judge(scenario, 2, r, "lab", &j);
+	CHECK_EQ(j.verdict, WEFT_SCENARIO_PASSED);
+	weft_scenario_result_free(r);
+	weft_scenario_close(scenario);
 }
 
 /* Cables that are slow for a while, and spoil packets: their receivers refuse them, all of them. */
 TEST(play_lab_run__slows_and_spoils)
 {
-	struct weft_play *scenario;
-	struct weft_play_judgement j;
+	struct weft_scenario *scenario;
+	struct weft_scenario_judgement j;
 	char error[512];
 
 	need_namespaces();
-	struct weft_play_result *r = play(FABRIC
+	struct weft_scenario_result *r = play(FABRIC
 		"load:\n  - ring-allreduce: {bytes: 400KB}\n"
 		"faults: [slow p0.t0-0:t1-0 to 5Gb/s at 1us for 50us, corrupt h1.p1 percent 20 at "
 		"0us]\n"
@@ -98,11 +100,11 @@ TEST(play_lab_run__slows_and_spoils)
 		fprintf(stderr, "%s\n", error);
 	REQUIRE(r); /* no byte arrived wrong */
 	for (uint32_t i = 0; i < 2; i++) {
-		weft_play_judge(scenario, i, r, "lab", &j);
-		CHECK_EQ(j.verdict, WEFT_PLAY_PASSED);
+		weft_scenario_judge(scenario, i, r, "lab", &j);
+		CHECK_EQ(j.verdict, WEFT_SCENARIO_PASSED);
 	}
 	CHECK(r->totals.lost >= r->totals.corrupt);
 	CHECK(r->counters.tx_rtx_pkts > 0);
-	weft_play_result_free(r);
-	weft_play_close(scenario);
+	weft_scenario_result_free(r);
+	weft_scenario_close(scenario);
 }

@@ -8,7 +8,7 @@ static const char scenario[] =
 	"faults: [link-down h1.p0 at 30us for 5us, freeze p0.t1-0 at 10us]\n";
 
 struct planned {
-	struct weft_play *play;
+	struct weft_scenario *play;
 	struct play_lab_run run;
 	char error[512];
 };
@@ -16,11 +16,11 @@ struct planned {
 static void plan_text(struct planned *p, const char *text)
 {
 	*p = (struct planned){ 0 };
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&p->play, text, strlen(text), "s.yaml", "", p->error, sizeof(p->error)));
-	REQUIRE(weft_play_script_open(&p->run.script, p->play, 1, p->error, sizeof(p->error)));
+	REQUIRE(weft_scenario_script_open(&p->run.script, p->play, 1, p->error, sizeof(p->error)));
 	p->run.play = p->play;
-	p->run.topo = weft_play_topo(p->play);
+	p->run.topo = weft_scenario_topo(p->play);
 	p->run.l.script = &p->run.script;
 	p->run.l.slower = 1000;
 	p->run.error = p->error;
@@ -35,8 +35,8 @@ static void plan(struct planned *p)
 static void done(struct planned *p)
 {
 	play_lab_end(&p->run);
-	weft_play_script_close(&p->run.script);
-	weft_play_close(p->play);
+	weft_scenario_script_close(&p->run.script);
+	weft_scenario_close(p->play);
 }
 
 TEST(play_lab_write_fabric__slows_rates_and_delays_down_alike)

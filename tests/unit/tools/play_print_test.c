@@ -8,8 +8,8 @@ static const char scenario[] =
 	"expect: [completed == 8, lost == 0]\n";
 
 struct printed {
-	struct weft_play *play;
-	struct weft_play_result *result;
+	struct weft_scenario *play;
+	struct weft_scenario_result *result;
 	char *text;
 	size_t bytes;
 	struct term term;
@@ -18,12 +18,12 @@ struct printed {
 static void print(struct printed *p)
 {
 	*p = (struct printed){ 0 };
-	struct weft_play_options options = { .seed = 1 };
+	struct weft_scenario_options options = { .seed = 1 };
 	char error[256];
 
-	REQUIRE(!weft_play_open_text(
+	REQUIRE(!weft_scenario_open_text(
 		&p->play, scenario, strlen(scenario), "s.yaml", "", error, sizeof(error)));
-	p->result = weft_play_run(p->play, &options, error, sizeof(error));
+	p->result = weft_scenario_run(p->play, &options, error, sizeof(error));
 	REQUIRE(p->result);
 	p->term.out = open_memstream(&p->text, &p->bytes);
 	REQUIRE(p->term.out);
@@ -32,8 +32,8 @@ static void print(struct printed *p)
 static void done(struct printed *p)
 {
 	free(p->text);
-	weft_play_result_free(p->result);
-	weft_play_close(p->play);
+	weft_scenario_result_free(p->result);
+	weft_scenario_close(p->play);
 }
 
 TEST(play_print_claims__counts_those_that_fail)

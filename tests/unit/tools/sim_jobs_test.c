@@ -13,8 +13,8 @@ TEST(sim_jobs_measure__takes_steps_apart)
 {
 	char error[512] = "", *text = NULL;
 	struct weft_topo *topo;
-	struct weft_load load = { 0 };
-	struct weft_load_spec spec;
+	struct weft_workload load = { 0 };
+	struct weft_workload_spec spec;
 	struct weft_sim_config config;
 	struct weft_sim *sim;
 	struct sim_job jobs[2];
@@ -22,15 +22,15 @@ TEST(sim_jobs_measure__takes_steps_apart)
 
 	REQUIRE(!weft_topo_open_text(
 		&topo, fabric, sizeof(fabric) - 1, "four", error, sizeof(error)));
-	weft_load_spec_default(&spec);
-	REQUIRE(weft_load_parse(&spec,
+	weft_workload_spec_default(&spec);
+	REQUIRE(weft_workload_parse(&spec,
 		"training,dp=4,dp_bytes=4000,steps=5,forward=10us,"
 		"backward=20us,start=3us,name=model",
 		error, sizeof(error)));
-	REQUIRE(weft_load_add(&load, topo, &spec, error, sizeof(error)));
+	REQUIRE(weft_workload_add(&load, topo, &spec, error, sizeof(error)));
 	CHECK(!sim_jobs_are_plain(&load));
-	weft_load_spec_default(&spec);
-	REQUIRE(weft_load_add(&load, topo, &spec, error, sizeof(error)));
+	weft_workload_spec_default(&spec);
+	REQUIRE(weft_workload_add(&load, topo, &spec, error, sizeof(error)));
 	weft_sim_config_default(&config);
 	config.topo = topo;
 	config.paths = config.reply_paths = 1;
@@ -63,6 +63,6 @@ TEST(sim_jobs_measure__takes_steps_apart)
 	CHECK_EQ(json_integer_value(json_object_get(json_array_get(list, 0), "steps")), 5);
 	json_decref(list);
 	weft_sim_close(sim);
-	weft_load_close(&load);
+	weft_workload_close(&load);
 	weft_topo_close(topo);
 }
