@@ -44,8 +44,9 @@ endfunction()
 
 function(_weft_program target room)
 	_weft_compile(${target} ${WEFT_WARNINGS_TEST} -D_GNU_SOURCE)
+	_weft_folder(${room} folder)
 	target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests
-		${CMAKE_SOURCE_DIR}/src/${room})
+		${CMAKE_SOURCE_DIR}/${folder})
 	target_link_libraries(${target} PRIVATE ${room} ${ARGN})
 endfunction()
 
@@ -114,13 +115,34 @@ function(_weft_is_left_out room var)
 	endif()
 endfunction()
 
+# weft_wing(NAME "wings it may use")
+# The rooms in the rows that follow lie in src/NAME; they may use rooms of these wings, and those of
+# their own that come before them.
+function(weft_wing name uses)
+	string(JOIN " " may ${uses})
+	_weft_note(wing wing/${name} "${may}")
+	set(WEFT_WING ${name} PARENT_SCOPE)
+endfunction()
+
+# Where a room's sources lie.  The programs' own, "tools", is no room and lies where it does.
+function(_weft_folder room var)
+	get_property(folder GLOBAL PROPERTY WEFT_FOLDER_${room})
+	if(NOT folder)
+		set(folder tools)
+	endif()
+	set(${var} ${folder} PARENT_SCOPE)
+endfunction()
+
 # weft_room(NAME "rooms it may use" WORD...)
-# Sources lie in src/NAME.  A .h or .def names a further public header in include/weft (NAME.h needs
-# no mention); pkg:LIB asks for a library through pkg-config.  want:LIB does, too, but where it is
-# not to be had the room is left out, with its tests and the shared library that is made of it.
+# Sources lie in src/WING/NAME.  A .h or .def names a further public header in include/weft (NAME.h
+# needs no mention); pkg:LIB asks for a library through pkg-config.  want:LIB does, too, but where
+# it is not to be had the room is left out, with its tests and the shared library made of it.
 function(weft_room name deps)
 	_weft_wants(${name} words ${ARGN})
-	_weft_sort(row src/${name} ${words})
+	set(folder src/${WEFT_WING}/${name})
+	set_property(GLOBAL PROPERTY WEFT_FOLDER_${name} ${folder})
+	_weft_note(in wing/${WEFT_WING} ${name})
+	_weft_sort(row ${folder} ${words})
 	if(name IN_LIST WEFT_LEFT_OUT)
 		_weft_note_room(${name} "${deps}")
 		return()
@@ -136,7 +158,7 @@ function(weft_room name deps)
 	set_target_properties(${name} PROPERTIES LINKER_LANGUAGE C POSITION_INDEPENDENT_CODE ON
 		EXCLUDE_FROM_ALL $<BOOL:${WEFT_LIBFUZZER}>)
 	_weft_compile(${name} ${WEFT_WARNINGS} -fno-semantic-interposition)
-	target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/src/${name})
+	target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/${folder})
 	target_link_libraries(${name} PUBLIC ${deps})
 	if(name IN_LIST WEFT_GNU_ROOMS)
 		target_compile_definitions(${name} PRIVATE _GNU_SOURCE)
@@ -245,12 +267,14 @@ function(_weft_embed var)
 endfunction()
 
 # weft_bpf(ROOM/FILE)
-# Compiles src/ROOM/FILE.bpf.c for the kernel and puts the object into the room: the bytes
+# Compiles the room's FILE.bpf.c for the kernel and puts the object into the room: the bytes
 # FILE_bpf_o, FILE_bpf_o_bytes of them.  It has a unit test as any source has: FILE.bpf_test.c.
 function(weft_bpf path)
 	get_filename_component(name ${path} NAME)
 	string(REGEX REPLACE "/.*" "" room ${path})
-	set(source src/${path}.bpf.c)
+	_weft_folder(${room} home)
+	string(REGEX REPLACE "^[^/]*/(.*)$" "\\1" inner ${path})
+	set(source ${home}/${inner}.bpf.c)
 	set(object ${CMAKE_BINARY_DIR}/bpf/${path}.bpf.o)
 	_weft_note(bpf ${room} "" "" ${source})
 	find_program(WEFT_CLANG clang REQUIRED)
@@ -260,7 +284,7 @@ function(weft_bpf path)
 	add_custom_command(OUTPUT ${object} VERBATIM
 		COMMAND ${WEFT_CLANG} -target bpf -O2 -g -std=gnu11 -Wall -Wextra -Wshadow -Werror
 			-I/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}
-			-mcpu=v3 -I${CMAKE_SOURCE_DIR}/src/${room} -I${CMAKE_SOURCE_DIR}/include
+			-mcpu=v3 -I${CMAKE_SOURCE_DIR}/${home} -I${CMAKE_SOURCE_DIR}/include
 			-MMD -MF ${object}.d -MT ${object}
 			-c ${CMAKE_SOURCE_DIR}/${source} -o ${object}
 		DEPENDS ${source} DEPFILE ${object}.d)

@@ -12,8 +12,8 @@
  * Time     now is ns, as in engine.h.
  * Memory   state is zeroed before init and lent by the QP; an algorithm owns nothing else.
  * Threads  as engine.h.
- * Adding one: src/engine/cc/NAME.c with a `const struct weft_cc_ops weft_cc_NAME`, and one line
- * in weft_cc_all[] (src/engine/cc/table.c).
+ * Adding one: src/core/engine/cc/NAME.c with a `const struct weft_cc_ops weft_cc_NAME`, and one
+ * line in weft_cc_all[] (src/core/engine/cc/table.c).
  */
 #include <stdbool.h>
 #include <stdint.h>

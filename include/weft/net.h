@@ -88,7 +88,7 @@ struct weft_port {
 };
 
 /*
- * Every member required.  To add one: src/net/port/NAME.c with a table of these and a function
+ * Every member required.  To add one: src/host/net/port/NAME.c with a table of these and a function
  * that opens it from a configuration of its own, as weft_udp_open() does.
  */
 struct weft_port_ops {

@@ -93,7 +93,8 @@ proof_runt() {
 }
 
 shmhost() { # shmhost WHAT ARGUMENT...
-	compiled shmhost "$attack/shmhost.c" -I"$root/src/shm" "$build"/lib{shm,base}.a || return 1
+	compiled shmhost "$attack/shmhost.c" -I"$root/src/os/shm" "$build"/lib{shm,base}.a ||
+		return 1
 	timeout "${shm_s:-20}" "$dir/shmhost" "$(socket_of ports)" "$@" 2>&1
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # documents.sh ROOMS.TXT ROOT: what documents say of the tree is so.
 #
-# ARCHITECTURE.md has a row for each room, and each of the engine's files once.  A path in
+# ARCHITECTURE.md has a row for each wing, a wing's README one for each of its rooms; a room without
+# a wing has its row in ARCHITECTURE.md, and so has each of the engine's files.  A path in
 # backticks exists (but for placeholders like src/ROOM/file.c, in CONTRIBUTING.md and decisions),
 # a word WEFT_... is one that the tree knows, and so is a test: unit/ROOM/NAME, function__claim.
 set -u
@@ -16,13 +17,26 @@ fault() { printf '%s\n' "$1"; faults=1; }
 # rows SECTION PATTERN: how many lines of that section of ARCHITECTURE.md ("": before the first)
 rows() { awk -v s="$1" '/^## /{at=substr($0, 4)} at == s' ARCHITECTURE.md | grep -cE -- "$2"; }
 
-while IFS='|' read -r kind room _ _ sources; do
+declare -A wing_of
+while IFS='|' read -r kind room deps _ sources; do
+	case $kind in
+	in) wing_of[$deps]=${room#wing/} ;;
+	wing)
+		[ "$(rows Wings "^\| \[\`${room#wing/}\`\].* ${deps:--} \|\$")" = 1 ] ||
+			fault "ARCHITECTURE.md:1: wants one row for $room, with what it may use"
+		;;
+	esac
 	[ "$kind" = room ] || continue
-	[ "$(rows "" "^\| \`$room\` \|")" = 1 ] ||
+	wing=${wing_of[$room]:-}
+	if [ -n "$wing" ]; then
+		[ "$(grep -sc "^| \`$room\` |" "src/$wing/README.md")" = 1 ] ||
+			fault "src/$wing/README.md:1: wants one row for \`$room\`"
+	elif [ "$(rows "" "^\| \`$room\` \|")" != 1 ]; then
 		fault "ARCHITECTURE.md:1: wants one row for \`$room\`"
+	fi
 	[ "$room" = engine ] || continue
 	for source in $sources; do
-		name=${source#src/engine/}
+		name=${source#*/engine/}
 		[ "$(rows "The engine's files" "^\|.*\`$name\`.*\|")" = 1 ] ||
 			fault "ARCHITECTURE.md:1: wants one row for \`$name\` of the engine"
 	done

@@ -23,7 +23,7 @@ for room in $free; do
 		object=$(tr / _ <<<"$1").o
 		march=$([ "$(uname -m)" = x86_64 ] && echo -march=x86-64-v2)
 		exec $2 $march -std=c11 -O1 -w -ffreestanding -fno-builtin -fno-stack-protector \
-			-U_FORTIFY_SOURCE -ffp-contract=off -Iinclude -Isrc/$3 \
+			-U_FORTIFY_SOURCE -ffp-contract=off -Iinclude -I"${1%%/$3/*}/$3" \
 			-c "$1" -o "$4/$3/$object"
 	' _ {} "$cc" "$room" "$out"
 	ld -r -o "$out/$room.o" "$out/$room"/*.o

@@ -1,6 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# layers.sh ROOMS.TXT ROOT: who includes whom, against the table of rooms.
+# layers.sh ROOMS.TXT ROOT: who includes whom, against the table of rooms and wings.
+#
+# A room may use rooms of the wings that its own wing may use, and of its own wing those whose rows
+# come before it.
 #
 # A room's files may include <weft/X.h> of rooms in their row (and their own), "local" headers from
 # their own folder only, and, where the room is freestanding, no system header that promises a
@@ -12,12 +15,23 @@ faults=0
 
 fault() { printf '%s\n' "$1"; faults=1; }
 
-declare -A room_of may free
+may_reach() { [ "$1" = "$2" ] || [[ " ${wing_may[$1]:-} " == *" $2 "* ]]; }
+
+declare -A room_of may free wing_of wing_may
 while IFS='|' read -r kind name deps headers _; do
 	case $kind in
+	wing) wing_may[$name]=$(printf 'wing/%s ' $deps) ;;
+	in) wing_of[$deps]=$name ;;
 	room)
 		may[$name]="$name $deps"
 		for header in $headers; do room_of[$header]=$name; done
+		for dep in $deps; do
+			if [ -z "${may[$dep]:-}" ]; then
+				fault "CMakeLists.txt:1: $name uses $dep, which comes after it"
+			elif ! may_reach "${wing_of[$name]:-}" "${wing_of[$dep]:-}"; then
+				fault "CMakeLists.txt:1: $name may not use ${wing_of[$dep]}: $dep"
+			fi
+		done
 		;;
 	free) for room in $name; do free[$room]=1; done ;;
 	esac
@@ -43,7 +57,7 @@ check() {
 		fi
 		;;
 	*)
-		if [[ $target == *..* ]] || [ ! -e "src/$4/$target" ]; then
+		if [[ $target == *..* ]] || [ ! -e "$home/$target" ]; then
 			fault "$1:$2: \"$target\" is not a file of $4"
 		fi
 		;;
@@ -54,7 +68,14 @@ check() {
 # for all files: a process for each took most of this test's time.
 while IFS=: read -r file line text; do
 	case $file in
-	src/*) room=${file#src/} room=${room%%/*} ;;
+	src/*)
+		room=${file#src/} home=src
+		if [ -n "${wing_may[wing/${room%%/*}]+x}" ]; then
+			home=src/${room%%/*}
+			room=${room#*/}
+		fi
+		room=${room%%/*} home=$home/${room%%/*}
+		;;
 	*) room=${room_of[${file#include/weft/}]:-} ;;
 	esac
 	if [ -n "$room" ] && [ -n "${may[$room]:-}" ]; then
@@ -68,6 +89,12 @@ for file in include/weft/*; do
 done
 for dir in src/*/; do
 	[ -d "$dir" ] || continue
-	[ -n "${may[$(basename "$dir")]:-}" ] || fault "$dir:1: is no room"
+	if [ -z "${wing_may[wing/$(basename "$dir")]+x}" ]; then
+		[ -n "${may[$(basename "$dir")]:-}" ] || fault "$dir:1: is no room"
+		continue
+	fi
+	for room in "$dir"*/; do
+		[ -n "${may[$(basename "$room")]:-}" ] || fault "$room:1: is no room"
+	done
 done
 exit $faults

@@ -233,11 +233,23 @@ static void check_function(struct file *f)
 
 /* ---- one file ---- */
 
-/* "src/room/dir/file.c" wants "tests/unit/room/dir/file_test.c"; tools/ is a room in this. */
+/* Of "src/wing/room/dir/file.c" what begins at the room; tools/ is a room in this. */
+static const char *inside(const char *path)
+{
+	char wing[64];
+
+	if (!starts_with(path, "src/"))
+		return path;
+	path += strlen("src/");
+	snprintf(wing, sizeof(wing), "wing/%.*s", (int)strcspn(path, "/"), path);
+	return is_listed(wing) ? path + strcspn(path, "/") + 1 : path;
+}
+
+/* "src/wing/room/dir/file.c" wants "tests/unit/room/dir/file_test.c". */
 static void check_test(const char *path)
 {
 	char test[512];
-	const char *inner = path + (starts_with(path, "src/") ? strlen("src/") : 0);
+	const char *inner = inside(path);
 
 	if (!is_listed(path))
 		fault(path, 1, "no room lists this file");

@@ -3,7 +3,7 @@
 """decode.py - a second, independent decoder of MRC frames, and the judge over the vectors.
 
 Written from the field lists in docs/protocol.md of the project's design notes, with nothing but
-Python's standard library: struct for the fields, zlib for the ICRC.  Where this and src/wire agree
+Python's standard library: struct for the fields, zlib for the ICRC.  Where this and src/core/wire agree
 on every vector, a misreading would have to have been made twice.
 
 Usage: decode.py FILE.hex...            check: decode each, compare with what the file says

@@ -3,7 +3,7 @@
 """make.py - writes tests/vectors/v1/*.hex from the lists of fields below.
 
 Frames are built here from (name, bits, value), in the order of the specification's tables, by code
-that shares nothing with src/wire; what a decoder must say about a frame is stated beside it by
+that shares nothing with src/core/wire; what a decoder must say about a frame is stated beside it by
 hand.  The files are then the truth: a vector is added here, never changed to please a test.
 Usage: make.py FOLDER
 """

@@ -112,7 +112,7 @@ static void wait_end(void)
 static void trip(int number)
 {
 	(void)number;
-	weft_panic("src/network/made_up.c", 7, "n < n");
+	weft_panic("src/fabric/network/made_up.c", 7, "n < n");
 }
 
 TEST(soft_reap__tells_which_assertion_broke)
@@ -127,7 +127,7 @@ TEST(soft_reap__tells_which_assertion_broke)
 	wait_end();
 	const char *said = strstr(world.soft.end, ": ");
 
-	CHECK_STR(said, ": weft: src/network/made_up.c:7: broken assertion: n < n");
+	CHECK_STR(said, ": weft: src/fabric/network/made_up.c:7: broken assertion: n < n");
 	build_end(&world);
 }
 

@@ -3,7 +3,7 @@
 
 static struct pair pair;
 
-/* What frames count is compared with src/switch in twin.h; here is what it has no twin of. */
+/* What frames count is compared with the switch in twin.h; here is what it has no twin of. */
 TEST(weft_xdp_port_counters__know_the_deepest_queue)
 {
 	const uint16_t usids[6] = { PAIR_OWN, 2, 5 };

@@ -2,8 +2,9 @@
 #ifndef PAIR_H
 #define PAIR_H
 /*
- * pair - the program in the kernel and the switch of src/switch side by side, with the same tables,
- * fed with the same bytes at the same times (BPF_PROG_TEST_RUN; the program's clock is ours).
+ * pair - the program in the kernel and the switch of src/fabric/switch side by side, with the same
+ * tables, fed with the same bytes at the same times (BPF_PROG_TEST_RUN; the program's clock is
+ * ours).
  *
  *   port 0 .. 6  cabled      7  not      uSID 0x8000, 0x8001      own (uN)
  *   uSID 1 .. 8      port 0 .. 7         uSID 0xe001 .. 0xe008    link (uA) of port 0 .. 7

@@ -2,10 +2,10 @@
 #ifndef TWIN_H
 #define TWIN_H
 /*
- * twin - the tests of the program, which are the same at either hook: it does what src/switch does,
- * on frames that are right, on frames that are wrong in one place, and on thousands that a seed has
- * made up.  The includer defines TWIN_HOOK, and TWIN_BYTES_MIN and TWIN_BYTES_MAX, what
- * BPF_PROG_TEST_RUN takes there.
+ * twin - the tests of the program, which are the same at either hook: it does what
+ * src/fabric/switch does, on frames that are right, on frames that are wrong in one place, and on
+ * thousands that a seed has made up.  The includer defines TWIN_HOOK, and TWIN_BYTES_MIN and
+ * TWIN_BYTES_MAX, what BPF_PROG_TEST_RUN takes there.
  */
 #include "pair.h"
 
@@ -145,7 +145,7 @@ TEST(weft_switch__cuts_padding_off)
 	CHECK_EQ(pair_feed(&pair, 2, frame, 99), WEFT_SWITCH_DROP_TRUNCATED);
 	pair_frame(frame, TWIN_BYTES_MAX, usids, TCLASS_DATA, 17);
 	CHECK_EQ(pair_feed(&pair, 2, frame, TWIN_BYTES_MAX), WEFT_SWITCH_DROP_NONE);
-	frame[12] = 8; /* another Ethernet type: src/switch gets to see no such frame */
+	frame[12] = 8; /* another Ethernet type: src/fabric/switch gets to see no such frame */
 	size_t bytes = 100;
 	CHECK(!pair_run(&pair, 2, frame, frame, &bytes));
 	CHECK_EQ(weft_xdp_drops(pair.xdp, WEFT_SWITCH_DROP_NOT_IPV6), 1);

@@ -2,10 +2,10 @@
 /*
  * table - what the fabric file says about a switch, where the program looks it up.
  *
- * uSIDs index an array of 65,536 eight-byte entries.  src/switch refuses such an array, because a
- * simulation would need 6,144 of them; a machine has a handful, and here it saves hash and compare
- * per look-up.  Entries that choose between ports list the cabled ones, so that the program need
- * not count them for every frame; that is why ports come before tables.
+ * uSIDs index an array of 65,536 eight-byte entries.  src/fabric/switch refuses such an array,
+ * because a simulation would need 6,144 of them; a machine has a handful, and here it saves hash
+ * and compare per look-up.  Entries that choose between ports list the cabled ones, so that the
+ * program need not count them for every frame; that is why ports come before tables.
  *
  * A place among the counters belongs to a uSID for good: a reboot empties tables, not counters.
  */

@@ -37,7 +37,7 @@ static bool is_possible(const struct weft_xdp_config *c)
 
 static uint8_t class_of(const struct weft_dscp *dscp, uint8_t codepoint)
 {
-	/* The order of src/switch/bytes.c, for code points that mean two things. */
+	/* The order of src/fabric/switch/bytes.c, for code points that mean two things. */
 	if (codepoint == dscp->data || codepoint == dscp->rtx)
 		return XDP_CLASS_TRIMMABLE;
 	if (codepoint == dscp->control || codepoint == dscp->trimmed ||

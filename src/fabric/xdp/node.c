@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * node - a switch of a fabric file: what src/network makes of it, in the kernel.
+ * node - a switch of a fabric file: what src/fabric/network makes of it, in the kernel.
  *
  * Tables come from the file at the start and after each reboot, and from nowhere else.  Thresholds
  * are the network's.

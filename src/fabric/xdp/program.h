@@ -4,11 +4,11 @@
 /*
  * program - the fabric's switch as a program in the kernel; compiled once for each hook.
  *
- * It decides as src/switch does, in the same order, because a test runs the same bytes through
- * both and wants the same verdict, port and bytes: first what a frame is, then where it goes
- * (uSIDs are shifted out and looked up again, RFC 9800 NEXT-C-SID F3216), then injected faults,
- * then what its queue says.  Nothing is passed to the kernel's own stack: a frame leaves by a
- * port of the table, or is dropped and counted.
+ * It decides as src/fabric/switch does, in the same order, because a test runs the same bytes
+ * through both and wants the same verdict, port and bytes: first what a frame is, then where it
+ * goes (uSIDs are shifted out and looked up again, RFC 9800 NEXT-C-SID F3216), then injected
+ * faults, then what its queue says.  Nothing is passed to the kernel's own stack: a frame leaves by
+ * a port of the table, or is dropped and counted.
  *
  * No queue exists here: what is redirected goes out at once.  So each port has a virtual one, a
  * number that grows with every frame and shrinks as the line would have sent it, and from whose
@@ -123,7 +123,7 @@ static __always_inline uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* One of several ports, by what the sender wrote as entropy; the same one as src/switch takes. */
+/* One of several ports, by what the sender wrote as entropy: that which the switch takes, too. */
 static __noinline uint32_t choose_port(struct hook_context *ctx, uint64_t packed)
 {
 	const struct xdp_hop *hop = (const struct xdp_hop *)&packed;
