@@ -511,6 +511,9 @@ function(weft_shape)
 	_weft_program(fixture_check base)
 	_weft_test(shape/can_fail/check shape ${shape}/self_test.sh ${shape}/fixtures/check
 		${shape}/check.sh $<TARGET_FILE:fixture_check>)
+	_weft_test(shape/facts shape ${shape}/facts.sh ${tree})
+	_weft_test(shape/can_fail/facts shape ${shape}/self_test.sh ${shape}/fixtures/facts
+		${shape}/facts.sh)
 	_weft_test(shape/documents shape ${shape}/documents.sh ${tree})
 	_weft_test(shape/can_fail/documents shape ${shape}/self_test.sh ${shape}/fixtures/documents
 		${shape}/documents.sh)

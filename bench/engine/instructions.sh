@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # instructions.sh [BENCH]: instructions per 4 KiB packet, both ends and acknowledgements together.
 #
-# callgrind counts the same on any machine, however busy.  The difference of two runs leaves only
-# what packets cost; the harness between the two engines (about 15 instructions) is in it.
+# callgrind counts the same on any machine, however busy [M 4.5].  The difference of two runs
+# leaves only what packets cost; the harness between the two engines (some 15 of them) is in it.
 set -eu
 bench=${1:-build/release/bench/bench_engine_engine}
 count() {

@@ -17,7 +17,8 @@
  *          bytes belong.
  * Paths    A path is an EV with a port (= plane).  What address, flow label or SID list an
  *          EV stands for is the business of whoever puts packets on the wire.
- * Profiles A QP is STRICT (MRC: writes, and writes with immediate), EXTENDED (sends, reads and
+ * Profiles A QP is STRICT (MRC [P 2.1]: writes, and writes with immediate), EXTENDED (sends, reads
+ * and
  *          atomics besides, as verbs programs know them from RC), one end of XRC (the same, one
  *          way, to shared queues of the sender's choice) or DATAGRAM (packets of UD between two
  *          queue pairs of the caller's, both ways).  All but the first
@@ -45,6 +46,7 @@ enum weft_error {
 	WEFT_ENOENT = -4, /* no such object */
 };
 
+/* As the OCP API has them [P 2.6]. */
 enum weft_qp_state { WEFT_QP_RESET, WEFT_QP_INIT, WEFT_QP_RTR, WEFT_QP_RTS, WEFT_QP_ERROR };
 
 enum weft_path_state { /* Figure 5 of the specification; EMPTY is ours: no EV in this slot */
@@ -95,7 +97,7 @@ struct weft_config {
 	uint32_t recvqs, recvq_depth; /* shared receive queues, ..65535; 2^, receives in each */
 
 	uint32_t mtu_bytes;        /* payload of a full packet, multiple of 4, <= WEFT_MTU_MAX */
-	uint32_t sack_bytes;       /* SACK after this much data (protocol.md 4.1 trigger 1) */
+	uint32_t sack_bytes;       /* SACK after this much data [P 4.1], [P 8.8] */
 	uint32_t base_rtt_ns;      /* longest path, idle; timers start from it */
 	uint32_t probe_ns_min;     /* first probe of a bad path: max(4 base_rtt, this) */
 	uint32_t probe_ns_max;     /* its back-off ends here */
@@ -154,12 +156,12 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint32_t recvq;         /* from weft_recvq_open(); WEFT_NO_RECVQ: receives of its own */
 	uint32_t deny;          /* WEFT_ACCESS_*: not for the peer, whatever regions allow */
 	uint32_t xrcd;          /* XRC_RECV: of weft_recvq_share() */
-	/* RTR: agreed out of band (Table 10-1) */
+	/* RTR: agreed out of band (Table 10-1) [P 2.5] */
 	uint32_t peer, peer_qpn, pathset;
 	uint32_t psn_rx;        /* first PSN the peer will send */
 	uint32_t mpr_rx_psns;   /* receive window we promised; multiple of 128 */
 	uint32_t wimm_rx;       /* immediates in flight we promised to park */
-	bool dynamic_mpr;       /* both ends agreed */
+	bool dynamic_mpr;       /* both ends agreed [P 2.9] */
 	bool trim_nack_rx;      /* we answer trimmed packets with NACK */
 	uint8_t rnr_timer;      /* EXTENDED: 0..31, IBTA's code; how long a sender is to wait */
 	uint32_t rd_atomic_rx;  /* EXTENDED: reads and atomics in flight that we accept */
@@ -167,7 +169,7 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint32_t psn_tx;        /* first PSN we send */
 	uint32_t mpr_tx_psns;   /* the peer's receive window */
 	uint32_t wimm_tx;       /* immediates in flight the peer accepts */
-	uint8_t timeout_exp;    /* ACK timeout 1.024 us * 2^this, 1..24 */
+	uint8_t timeout_exp;    /* ACK timeout 1.024 us * 2^this [P 4.5], 1..24 */
 	uint8_t linear_count;   /* 0..7 expiries at the base interval, then doubling */
 	uint8_t retry_count;    /* 0..25 doubling expiries; 25 = for ever */
 	uint8_t timeout_exp_max; /* doubling ends here, ..24; 0: 24 */
@@ -413,7 +415,7 @@ bool weft_recvq_take(struct weft_endpoint *ep, uint32_t recvq, struct weft_recv 
 int weft_recvq_share(struct weft_endpoint *ep, uint32_t recvq, uint32_t xrcd, uint32_t pd,
 		     uint32_t *srqn);
 
-/* Ask the peer to shrink its window by penalty / 128 (section 7.5.1); 0 restores it. */
+/* Asks the peer to shrink its window by penalty / 128 [P 5.5]; 0, as at first [P 8.20]: no more. */
 int weft_qp_set_penalty(struct weft_qp *qp, uint8_t penalty);
 
 /*

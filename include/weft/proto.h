@@ -13,7 +13,7 @@
  * `peer` is a number that the carrier of packets maps to addresses, `ev` names the path.
  *
  * Sources: MRC 1.0 sections 6.2 and 7.5 as reported by the works listed in
- * docs/protocol-sources.md.  Values the public sources dispute say so where they stand.
+ * docs/protocol.md.  Values the public sources dispute say so where they stand.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ extern "C" {
 #define WEFT_RCVD_UNIT_BYTES 256 /* CC_STATE.rcvd_bytes counts in these, rounded up */
 #define WEFT_NOMINAL_HEADER_BYTES 40 /* nominal packet size = UDP length + this (8.3.1) */
 
-/* BTH.OpCode.  Bits 7:5 = 110 is the MRC group; the low bits equal the RC opcodes. */
+/* BTH.OpCode [P 1.2].  Bits 7:5 = 110 is the MRC group; the low bits equal the RC opcodes. */
 enum weft_op {
 	WEFT_OP_WRITE_FIRST = 0xC6,
 	WEFT_OP_WRITE_MIDDLE = 0xC7,
@@ -101,8 +101,8 @@ enum weft_mark {
 enum weft_class { WEFT_CLASS_DATA, WEFT_CLASS_RETX, WEFT_CLASS_CONTROL, WEFT_CLASS_NO_TRIM };
 
 /*
- * DSCPs are deployment configuration, in MRC as in UET; these are the UEC-like defaults.  A fabric
- * that does not trim sets data and rtx to its ordinary class.
+ * DSCPs are deployment configuration, in MRC as in UET; these are the UEC-like defaults [P 8.22].
+ * A fabric that does not trim sets data and rtx to its ordinary class.
  */
 struct weft_dscp {
 	uint8_t data, rtx, control;       /* what we send */
@@ -118,7 +118,7 @@ struct weft_dscp {
 /* SETH.M: the receiver's advice about the path of the packet that triggered the SACK. */
 enum weft_sack_m { WEFT_M_NONE = 0, WEFT_M_SKIP_ONCE = 1, WEFT_M_ALWAYS_SKIP = 2 };
 
-/* NETH.reason, Table 7-3; values equal UET's. */
+/* NETH.reason, Table 7-3 [P 1.10]; values equal UET's. */
 enum weft_nack_reason {
 	WEFT_NACK_TRIMMED = 0x01,
 	WEFT_NACK_TRIMMED_LASTHOP = 0x02,
@@ -130,7 +130,7 @@ enum weft_nack_reason {
 	WEFT_NACK_RNR = 0xE0, /* ours, extended profile: no receive is posted; see rnr_timer */
 };
 
-/* AETH.syndrome: IBTA's, with the credit field always "none" in an ACK. */
+/* AETH.syndrome: IBTA's, with the credit field always "none" in an ACK [P 1.7]. */
 enum weft_syndrome {
 	WEFT_AETH_ACK = 0x1f,
 	WEFT_AETH_NAK_PSN_SEQUENCE = 0x60,
@@ -138,7 +138,8 @@ enum weft_syndrome {
 	WEFT_AETH_NAK_REMOTE_ACCESS = 0x62,
 	WEFT_AETH_NAK_REMOTE_OPERATION = 0x63,
 	/* Too many immediates in flight.  One digest says the specification has a code of its
-	 * own but gives no value; the other reading, which we follow, is invalid request. */
+	 * own but gives no value; the other reading, which we follow, is invalid request
+	 * [P 8.12]. */
 	WEFT_AETH_NAK_WIMM_OVERFLOW = WEFT_AETH_NAK_INVALID_REQUEST,
 };
 
@@ -205,7 +206,7 @@ struct weft_pkt_probe { /* PETH */
 };
 
 struct weft_pkt_ep { /* ERTH and EETH; the request id travels in PSN[15:0] */
-	uint32_t port_mask; /* bit (port - 1) = port usable, ports counted from 1 */
+	uint32_t port_mask; /* bit (port - 1) [P 8.25] = port usable, ports counted from 1 */
 	uint16_t ts;
 	uint8_t op;         /* enum weft_ep_op */
 };
@@ -296,7 +297,7 @@ static inline bool weft_op_ends_message(uint8_t op)
 }
 
 /*
- * Nominal size in bytes that congestion control counts for a data packet: UDP length + 40,
+ * Nominal size in bytes that congestion control counts for a data packet [P 5.2]: UDP length + 40,
  * the same at both ends (8.3.1).  The UDP length here is 8 + BTH 12 + METH 4 + TSETH 4 +
  * RETH 16 + payload + ICRC 4; immediates and padding are left out so that both ends agree
  * without looking at them.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """decode.py - a second, independent decoder of MRC frames, and the judge over the vectors.
 
-Written from the field lists in docs/protocol.md of the project's design notes, with nothing but
+Written from the field lists that docs/protocol.md is made of, with nothing but
 Python's standard library: struct for the fields, zlib for the ICRC.  Where this and src/core/wire agree
 on every vector, a misreading would have to have been made twice.
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ev_op - replaces, denies, allows and shows the EVs of a profile, entry by entry.
+ * ev_op - replaces, denies, allows and shows the EVs of a profile, entry by entry: what a
+ * controller does about what a NIC cannot tell [P 6.5].
  *
  * An EV is found by value and port.  Several entries of a profile may be equal; a state then holds
  * for all of them, because a QP cannot tell them apart.  A replaced EV starts as GOOD: what was

@@ -2,9 +2,9 @@
 /*
  * ev_profile - EV profiles: which paths the QPs of a group spray over.
  *
- * The rules about states and attributes are those of the OCP MRC API 1.0.1.  Attributes and the
- * state change on a copy; only the entries of an EV operation are changed in place, one by one,
- * because the API wants the earlier ones done when a later one fails.  So a profile that lacks
+ * The rules about states and attributes are those of the OCP MRC API 1.0.1 [P 3.11].  Attributes
+ * and the state change on a copy; only the entries of an EV operation are changed in place, one by
+ * one, because the API wants the earlier ones done when a later one fails.  So a profile that lacks
  * something on its way to ONLINE keeps what came with the move, and stays OFFLINE.
  */
 #include "local.h"

@@ -2,8 +2,9 @@
 /*
  * hint - what a group of QPs is going to be used for.
  *
- * Hints help a NIC to share out its resources.  Ours are memory and the operating system's, so a
- * hint is kept, checked and given back, and a QP holds on to it; nothing else follows from it.
+ * Hints [P 2.10] help a NIC to share out its resources.  Ours are memory and the operating
+ * system's, so a hint is kept, checked and given back, and a QP holds on to it; nothing else
+ * follows from it.
  */
 #include "local.h"
 

@@ -6,7 +6,9 @@
  * triggered it), how that one path is doing (M), how the receiver's byte counter moved (the
  * clock of congestion control), and by its clear bits what had not arrived when it was made.
  * The last is used only together with evidence in loss.c: for other implementations a clear bit
- * may mean "no information" (UEC 3.5.11.14).
+ * may mean "no information" [P 1.9].
+ *
+ * Messages are completed by the transport ACK, not by a SACK [P 2.4], in posting order [P 8.13].
  *
  * Anything that speaks of packets we never sent is forged or corrupt and is dropped whole.
  *
@@ -45,8 +47,8 @@ static void learn_rtt(struct weft_qp *qp, uint32_t rtt_ns)
 /*
  * The echoed stamp holds the receiver's service time; our record has the range that 16 bits of
  * 128 ns lack.  Of a packet that was sent more than once it says which copy was meant, so that
- * Karn's rule is not needed: in an incast all that a sender has out may be repeats, and congestion
- * control moves by samples alone.
+ * Karn's rule ([P 5.4] has UET's form of it) is not needed: in an incast all that a sender has out
+ * may be repeats, and congestion control moves by samples alone.
  */
 static uint32_t sample_rtt(const struct sent_rec *rec, uint16_t ts, uint64_t now)
 {

@@ -2,8 +2,8 @@
 /*
  * ack_out - when to answer, and what the answer shows.
  *
- * Triggers (7.5.2): enough new data, the A bit, a CE mark, a retransmission, a probe; and a
- * duplicate, whose sender has evidently not heard us.  Answers wait in one queue until a port is
+ * Triggers (7.5.2, [P 4.1]): enough new data, the A bit, a CE mark, a retransmission, a probe; and
+ * a duplicate, whose sender has evidently not heard us.  Answers wait in one queue until a port is
  * free and are built only then, so they show the newest state, and triggers that say nothing
  * of their own (no CE, no RTX, no probe) are content with a SACK that is still queued: a burst
  * of 32 packets costs one.
@@ -19,7 +19,7 @@
  * costs nothing.  While there are holes further down, every other SACK looks back at a stretch
  * of them, because a sender may call a packet lost only when it is told that it is missing.
  * (UET's "oldest not yet SACKed" shows each arrival once; EMU's fixed base never shows old
- * holes again: protocol.md 4.1.)
+ * holes again: [P 8.9].)
  *
  * A transport ACK follows a SACK whenever messages have been completed since the last one.
  *

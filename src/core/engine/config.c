@@ -6,7 +6,7 @@
  * allocate and nothing to fail on.  Impossible wishes are refused as a whole (size 0) rather
  * than bent: a silent clamp would show up weeks later as a throughput riddle.
  *
- * Defaults are those of one 8 x 100 Gb/s host with a 12 us round trip (protocol.md 5.3, 12).
+ * Defaults are those of one 8 x 100 Gb/s host with a 12 us round trip [P 5.3], [P 8.16].
  */
 #include "local.h"
 

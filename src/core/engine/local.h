@@ -31,8 +31,8 @@ enum {
 	REQUESTS = 64,         /* endpoint operations outstanding; power of two */
 	PROBE_DONE = 32,       /* answered controller probes waiting for weft_poll_probe() */
 	SEND_BURST = 16,       /* packets one QP may send before the next one has its turn */
-	ACK_MESSAGES = 16,     /* transport ACK after this many (protocol.md 12 #22) */
-	FIFO_SLACK_PKTS = 1,   /* protocol.md 4.3 (a) */
+	ACK_MESSAGES = 16,     /* transport ACK after this many [P 8.14] */
+	FIFO_SLACK_PKTS = 1,   /* [P 4.3] */
 	PLANE_DEAD_LOSSES = 4, /* losses in a row, nothing acknowledged between: plane suspect */
 	PATH_DEAD_LOSSES = 3,  /* the same for one path: it goes even at the floor */
 	REPLIES = 4,           /* paths of a plane that answers go by; power of two */

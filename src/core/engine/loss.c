@@ -3,22 +3,23 @@
  * loss - decide that a packet is gone.
  *
  * Witnesses, in order of trust:
- *   NACK     the peer saw the trimmed packet: certain and early
+ *   NACK     the peer saw the trimmed packet [P 4.8]: certain and early
  *   FIFO     a path is one queue; something sent later on it has arrived (one packet of slack)
  *   reorder  something sent reorder_ns later on any path has arrived; or something sent later at
  *            all, and this one is reorder_ns older than a round trip
- *   port     it was under way on a plane that has just gone
- *   timer    nothing was heard for the ACK timeout: certain and late
+ *   port     it was under way on a plane that has just gone [P 6.3]; all gone: the timer [P 6.6]
+ *   timer    nothing was heard for the ACK timeout: certain and late [P 4.5], counted [P 4.6]
  * A gap alone is no witness, for spraying reorders by design; and a gap counts only where the
  * newest SACK says that the packet was still missing, so that a lost SACK never looks like
- * lost data.  Sources: protocol.md 4.3 for the choice, RFC 8985 (RACK) for deciding by time of
+ * lost data.  Sources: [P 4.3] for the choice, RFC 8985 (RACK) for deciding by time of
  * transmission, which stays right when repeats break the order of PSNs.
  *
  * Silence of everybody is not blamed on paths: a peer that was not scheduled for 10 ms must
  * not cost it every path it has.
  *
- * After a probe two things help who is stuck: loss_scan_all() knows what is missing by what the
- * peer counts (qp->in_doubt), and one repeat may leave whatever the window says (qp->rescue).
+ * When the tail is silent, a probe comes before the timer [P 4.7].  After it two things help:
+ * loss_scan_all() knows what is missing by what the peer counts (qp->in_doubt), and one repeat may
+ * leave whatever the window says (qp->rescue).
  *
  * Hot: loss_scan() per SACK with holes, loss_arm() per burst.  The rest is rare.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * path_state - Figure 5 of the specification as a grid, and what follows from a change.
+ * path_state - Figure 5 of the specification [P 3.4], [P 3.5], [P 3.6], [P 3.7] as a grid, and what
+ * follows from a change.
  *
  * The grid is bookkeeping; path_retire() and path_revive() see a change and act: rotation,
- * backup, probing, events.  Floors are looked at before the grid is asked, because retiring
- * the last good paths would turn one bad link into a dead QP: at the floor a path goes only
- * when several packets in a row died on it with none alive between.
+ * backup, probing, events [P 6.1].  Floors [P 3.8] are looked at before the grid is asked, because
+ * retiring the last good paths would turn one bad link into a dead QP: at the floor a path goes
+ * only when several packets in a row died on it with none alive between.
  *
  * A plane that loses several packets in a row while others deliver is given up as a whole.
  * One path at a time would be right as well, but costs a detection time per backup.

@@ -4,13 +4,14 @@
  *
  * Translation of terms: the OCP API's "EV profile" is our path set, its entries are our paths.
  *
- * Planes take turns, so that each carries the same share whatever its paths are doing
- * (protocol.md 3.1: otherwise a receiver sees incast that nobody meant).  Within a plane the
- * active paths go round in an order that was drawn when the set was opened.  A new order for each
- * pass (UEC's rule; MRC leaves it open, 9.3.1) lets what two passes put on one link meet, and at
- * full load queues never get rid of it: docs/decisions/014-one-order-per-set.md has the figures.
- * A marked path (SKIP) loses exactly one turn; at most one is forgiven per packet (11.2.2).  One
- * that is marked again and again while no other is loses many: path_on_mark() has the reason.
+ * Planes, which are ports [P 3.10], take turns, so that each carries the same share whatever its
+ * paths are doing ([P 3.2]: otherwise a receiver sees incast that nobody meant).  Within a plane
+ * the active paths go round in an order that was drawn when the set was opened.  A new order for
+ * each pass (UEC's rule; MRC leaves it open, 9.3.1) lets what two passes put on one link meet, and
+ * at full load queues never get rid of it: docs/decisions/014-one-order-per-set.md has the figures.
+ * A marked path (SKIP) loses exactly one turn [P 8.15]; at most one is forgiven per packet
+ * (11.2.2). One that is marked again and again while no other is loses many: path_on_mark() has the
+ * reason.
  *
  * order[] holds each plane's paths, active ones first.  Where a path stands in it is looked up
  * when it leaves or returns, which is rare; keeping the way back up to date would cost two more

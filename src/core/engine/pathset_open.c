@@ -2,8 +2,8 @@
 /*
  * pathset_open - a set is made, closed, told about by controllers, and looked at.
  *
- * Shares: every plane gets the same number of active paths, active / planes rounded up, the
- * rest of its paths are backups.  The floor is protocol.md 12 #15: max(planes, active / 4).
+ * Shares [P 3.1]: every plane gets the same number of active paths, active / planes rounded up, the
+ * rest of its paths are backups.  The floor is [P 8.18]: max(planes, active / 4).
  */
 #include "local.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * probe - endpoint operations: is this path alive, and which of my ports are up.
+ * probe - endpoint operations [P 3.12]: is this path alive, and which of my ports are up.
  *
  * Bad paths are probed after max(4 base RTT, probe_ns_min), the wait doubling to probe_ns_max
  * with 10 % jitter; at most one per plane and base RTT, and a plane with nothing left in it is
- * only tapped now and then until something answers (protocol.md 12 #12).  A path comes back
+ * only tapped now and then until something answers [P 8.16].  A path comes back
  * after proof_answers clean answers in a row that span at least PROOF_SPAN_NS; one that fails
- * again within a second must show twice as many, up to 32 (#13).  Proofs follow each other
+ * again within a second must show twice as many, up to 32 [P 8.17].  Proofs follow each other
  * quickly, so that even 32 of them take only some 13 ms: a plane that flaps each second is
  * worth using in between.  One answer will do where the path itself is hardly to blame: it went
  * with its plane, or with most of its set (docs/decisions/121-one-answer-after-an-outage.md).
  *
  * A set that only receives learns paths for its answers by probing one path per plane in
- * turn (P1 2.4).  Port status is repeated until answered: four times at once per RTT, then with
- * doubling waits (#19).
+ * turn [P 3.9].  Port status ([P 6.3], [P 6.4]) is repeated until answered: four times at once per
+ * RTT, then with doubling waits [P 8.19].
  *
  * Requests have one timeout and are kept in the order of sending, so the oldest is the next to
  * expire.  Nothing here runs for a set without QPs: idle costs nothing.

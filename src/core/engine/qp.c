@@ -2,9 +2,10 @@
 /*
  * qp - lifecycle: RESET -> INIT -> RTR -> RTS -> ERROR, as a grid, and what each step resets.
  *
- * A QP number is a slot and a generation, so that packets of a former tenant find nobody.
- * Going to ERROR flushes both queues at once: the engine holds no memory of the application's
- * that would have to be waited for, because payload is only ever read during weft_output().
+ * Message numbers begin at 0 [P 8.7].  A QP number is a slot and a generation, so that packets of a
+ * former tenant find nobody. Going to ERROR flushes both queues at once: the engine holds no memory
+ * of the application's that would have to be waited for, because payload is only ever read during
+ * weft_output().
  */
 #include "local.h"
 

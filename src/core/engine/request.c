@@ -4,11 +4,11 @@
  *
  * The path is chosen here, at the moment a port can take the packet, and the same cut serves
  * first transmissions and repeats: a record remembers only its work, the offset follows from
- * the PSN.  What is lost goes before what is new, oldest first, on another path, under the same
- * window (protocol.md 4.2).
+ * the PSN.  What is lost goes before what is new, oldest first, on another path [P 4.4], under the
+ * same window [P 4.2].
  *
  * Three gates hold a packet back: the congestion window, the peer's receive window (its last
- * acceptable PSN is cack + mpr - 1, protocol.md 12 #23), and max_wimm for immediates.
+ * acceptable PSN is cack + mpr - 1, [P 8.11]), and max_wimm for immediates.
  *
  * Hot: request_send() runs per packet.
  */

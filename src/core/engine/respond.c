@@ -2,12 +2,12 @@
 /*
  * respond - packets become placements: window, duplicates, checks, order of immediates.
  *
- * Every packet says where its own bytes go, so it is placed as it arrives and nothing is
- * reordered; only immediates wait, parked by RQMSN, until everything before them is there.
+ * Every packet says where its own bytes go, so it is placed as it arrives [P 2.2] and nothing is
+ * reordered; only immediates wait, parked by RQMSN, until everything before them is there [P 2.3].
  *
- * Order of checks: what can be answered without looking at memory comes first (window,
- * duplicates), and nothing of our state moves before the last check has passed.  A wrong key
- * or range from the right peer with a fresh PSN is that peer's error: it is told (NAK) and the
+ * Order of checks: what can be answered without looking at memory comes first (window [P 8.10],
+ * duplicates [P 2.8]), and nothing of our state moves before the last check has passed.  A wrong
+ * key or range from the right peer with a fresh PSN is that peer's error: it is told (NAK) and the
  * QP stops, as IBTA demands; from anybody else it never gets here.
  *
  * Hot: respond_write() runs per packet.

@@ -4,7 +4,8 @@
  *
  * One ring says "arrived", the other "ends a message", so that the cumulative PSN can run over
  * whole words and the number of messages it completes is a population count.  Bits at and below
- * the cumulative PSN are kept clear, which is what makes the ring reusable without a sweep.
+ * the cumulative PSN are kept clear, which is what makes the ring reusable without a sweep.  How
+ * far the window reaches is [P 2.7].
  *
  * Hot: all of it.
  */

@@ -2,7 +2,7 @@
 /*
  * icrc - the invariant CRC: what no router on the way may change, checked end to end.
  *
- * RoCEv2's rule (IBTA annex A17), which we take for MRC's because no public source says otherwise:
+ * RoCEv2's rule (IBTA annex A17), which we take for MRC's, as no public source differs [P 1.13]:
  * CRC-32 over eight bytes of ones (where InfiniBand had its local header), the IP and UDP headers
  * with every field that routers rewrite set to ones, BTH with byte 4 set to ones, and all that
  * follows up to the end of the padding; stored lowest byte first.  With SRv6 the *inner* IP header
@@ -12,8 +12,8 @@
  * whether a packet has come to the right host is for source address and QPN to tell.
  *
  * Since UDP checksums are off (a sender's kernel would sum the first destination), this is the only
- * guard of the payload.  The CRC itself is the caller's: a freestanding room
- * cannot hold one that keeps up (ISA-L: 0.012 ns per byte), see docs/decisions/030.
+ * guard of the payload [M 1.3].  The CRC itself is the caller's: a freestanding room
+ * cannot hold one that keeps up ([M 4.1]), see docs/decisions/030.
  *
  * The order of bytes and the masks were checked against a packet captured from ConnectX-4 hardware
  * (tests/unit/wire/icrc_test.c).

@@ -8,8 +8,9 @@
  * inner header's ECN is encap/srv6.c's business (RFC 6040).
  *
  * Data is sent ECN-capable, ECT(0); control is not, because nobody would slow down for its marks
- * and MRC keeps marking and trimming off that class.  A trim DSCP is believed from anyone: a liar
- * gains a NACK for a packet whose payload is then ignored, which he could get by not sending it.
+ * and MRC keeps marking and trimming off that class [P 1.14].  A trim DSCP is believed from anyone:
+ * a liar gains a NACK for a packet whose payload is then ignored, which he could get by not sending
+ * it.
  */
 #include "local.h"
 

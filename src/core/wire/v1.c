@@ -17,7 +17,7 @@
  * lengths may be differs (docs/decisions/110).
  *
  * Sources: MRC 1.0 Tables 6-3..6-9 and 7-10..7-23 as reported by EMU, DISS, NS3A and FPGA
- * (docs/protocol-sources.md); disputed bits are in weft/disputed.h.
+ * (docs/protocol.md); disputed bits are in weft/disputed.h.
  *
  * Hot: one call per packet, each way.
  */
@@ -25,7 +25,7 @@
 
 #include "local.h"
 
-struct bth {
+struct bth { /* [P 1.3] */
 	uint8_t op;       /* 110 and the RC opcode */
 	uint8_t pad_tver; /* disputed 2 | PadCnt 2 | TVer 4 */
 	uint8_t pkey[2];
@@ -35,18 +35,18 @@ struct bth {
 	uint8_t psn[3];
 };
 
-struct meth {
+struct meth { /* [P 1.4] */
 	uint8_t rqmsn[2];
 	uint8_t msn[2];
 };
 
-struct tseth {
+struct tseth { /* [P 1.5] */
 	uint8_t ts[2];
 	uint8_t res[1];   /* tsr 1 | RESERVED 7 */
 	uint8_t ftype[1]; /* RESERVED 4 | ftype 4 */
 };
 
-struct reth {
+struct reth { /* [P 1.6] */
 	uint8_t va[8]; /* of this packet's first byte */
 	uint8_t rkey[4];
 	uint8_t dma_len[4]; /* of the whole message */
@@ -61,7 +61,7 @@ struct aeth {
 	uint8_t msn[3];
 };
 
-struct seth {                  /* with CC_STATE behind it */
+struct seth {                  /* with CC_STATE behind it [P 1.8] */
 	uint8_t nxt;           /* RESERVED 4 | nxt[4:1] 4, sent as zero */
 	uint8_t m_pr;          /* nxt[0] 1 | M 2 | RESERVED 3 | PR 1 | RESERVED 1 */
 	uint8_t psn_offset[2]; /* or probe_id when PR */
@@ -96,7 +96,7 @@ struct neth {
 	uint8_t ts[2];
 };
 
-struct peth {
+struct peth { /* [P 1.11] */
 	uint8_t res0[3]; /* RESERVED */
 	uint8_t vendor_info;
 	uint8_t probe_id[2];
@@ -345,7 +345,7 @@ static bool place_is_right(uint8_t op, uint32_t payload_bytes, uint32_t msg_byte
 	return payload_bytes > 0 && payload_bytes < msg_bytes;
 }
 
-/* METH and TSETH: all that a trimmed packet is sure to have.  Returns bytes read, 0 for a fault. */
+/* METH and TSETH: all that a trimmed packet is sure to have [P 4.9].  Returns bytes; 0: a fault. */
 static size_t get_write_head(
 	const uint8_t *p, size_t left, struct weft_pkt *pkt, struct weft_wire_fault *fault)
 {

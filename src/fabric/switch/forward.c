@@ -3,8 +3,9 @@
  * forward - which port, by what the sender wrote into the packet.
  *
  * uN and uA are RFC 9800's End and End.X with NEXT-C-SID, block of 32 and uSIDs of 16 bits
- * (F3216). A uSID of ours is shifted out and what follows is looked up at once, as RFC 9800
- * section 4.1 has it ("submit to the egress look-up"), so [uN, uA, ...] and even [uN, uN, ...]
+ * (F3216), as MRC's fabrics have it [P 7.1].  A uSID of ours is shifted out and what follows is
+ * looked up at once, as RFC 9800 section 4.1 has it ("submit to the egress look-up"), so [uN, uA,
+ * ...] and even [uN, uN, ...]
  * work.  That cannot loop: each turn uses up one of six uSIDs and one of the hop limit.  Hop
  * limit goes down by one for each uSID used up, or by one where a packet only passes through.
  * No ICMP: error messages would quote a shifted address that the sender does not know

@@ -2,9 +2,9 @@
 /*
  * profile - thresholds, from the one number that they depend on.
  *
- * Ultra Ethernet's advice, in units of one plane's bandwidth x delay: mark between 0.2 and 0.8,
- * trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3).  Control and
- * trimmed are dropped at 3, too, and may take half of the line, where the advice is 1.0 and a
+ * Ultra Ethernet's advice [P 5.7], in units of one plane's bandwidth x delay: mark between 0.2 and
+ * 0.8, trim at 1.0, at 1.5 on the last hop, drop untrimmable data at 2 to 5 (we take 3).  Control
+ * and trimmed are dropped at 3, too, and may take half of the line, where the advice is 1.0 and a
  * quarter: the first round trip of a 32:1 incast leaves 1.1 in headers; each that is dropped costs
  * its sender a timer instead of a NACK, and one that is late is overtaken by data of its own path.
  *

@@ -2,9 +2,10 @@
 /*
  * path - the uSID plan, and every path of a pair by number.
  *
- * A uSID is 16 bits: type (00 host, 01 T1, 10 T0), plane, index.  None is 0, which some switches
- * take for the end of the carrier (host numbers start at 1; the types of T0 and T1 are not 0),
- * and all are below 0xE000, where local SIDs begin.  With 3 plane bits, 11 are left for the
+ * The chain is T0, T1, T0', host [P 7.2].  A uSID is 16 bits: type (00 host, 01 T1, 10 T0), plane,
+ * index. None is 0, which some switches take for the end of the carrier [P 7.4] (host numbers start
+ * at 1; the types of T0 and T1 are not 0), and all are below 0xE000, where local SIDs begin.  With
+ * 3 plane bits, 11 are left for the
  * index.  That holds 131,072 hosts because a host's uSID is only looked up by the T0 it hangs
  * on: it is the number of the downlink, as in the paper (section 2.3), unique below one T0
  * and reused by the next.  A fabric-wide host number would need 17 bits.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * xdp - the program into the kernel, in front of interfaces, and out again.
+ * xdp - the program into the kernel [M 3.5], in front of interfaces, and out again.
  *
  * Everything hangs on descriptors of this process, the attachments too (links, not netlink's
  * IFLA_XDP): a program that outlives its owner goes on eating frames by tables that nobody keeps.

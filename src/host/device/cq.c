@@ -4,7 +4,7 @@
  *
  * Arming tells at once of completions that are there and that no event has told of yet.  The
  * stricter rule of verbs (only those that come later) costs programs their wake-up where one came
- * between their last look and the arming (design/verbs.md 2.4: UCX hung).  To tell of all that are
+ * between their last look and the arming (UCX hung).  To tell of all that are
  * there, as we did, costs those that arm first and look then, once per event, an event for nothing:
  * perftest's latency tests with -e took it for their completion and overran their queue of one.
  *

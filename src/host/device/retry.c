@@ -5,7 +5,7 @@
  * Two ways to say it.  Verbs' is a time per try and a number of tries: the budget is their product,
  * and within it the engine asks sooner and more often, from what the fabric needs upwards and never
  * less often than the program said.  MRC's is a base interval, a number of expiries at it, and a
- * number of doubling ones (protocol.md 4.3); the engine counts those.  A peer in software may wait
+ * number of doubling ones [P 4.5]; the engine counts those.  A peer in software may wait
  * for a CPU, which no program for hardware reckons with, so neither ends before GIVE_UP_NS_MIN.
  *
  * Nor does want of a receive: fio posts as many receives as its peer sends ahead, and asks for no

@@ -14,7 +14,7 @@
  * 2 ms without, 0.2 ms with; two busy cores).
  *
  * Rejected: the thread polls too (a core per process), or is the only one to run the engine (two
- * wake-ups of 20 us per round trip, measured.md A3).
+ * wake-ups of 20 us per round trip, [M 3.7]).
  */
 #include "local.h"
 

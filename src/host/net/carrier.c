@@ -2,9 +2,10 @@
 /*
  * carrier - which of our links are up, as the kernel knows it.
  *
- * A send into a link without carrier succeeds and the packet is gone, so nothing on the data path
- * ever tells; rtnetlink does, about 0.1 ms after the fact.  One socket listens to the link group
- * for all planes.  When the kernel says that it had to drop notices (ENOBUFS), everything is asked
+ * A send into a link without carrier succeeds [M 2.2] and the packet is gone, so nothing on the
+ * data path ever tells; rtnetlink does, about 0.1 ms after the fact.  One socket listens to the
+ * link group for all planes.  When the kernel says that it had to drop notices (ENOBUFS),
+ * everything is asked
  * again.  A link counts as up while it is both switched on and running.
  *
  * A plane is an address, and the interface that has it may be made anew with another number, or

@@ -6,7 +6,7 @@
  * the same file agree without talking: planes, addresses, paths, payload per packet, rates, the
  * idle round trip.  Hosts without one list their own addresses, and each source port is a path.
  *
- * Timeouts follow from the round trip (protocol.md 12 #18) and the retry budget from how long a
+ * Timeouts follow from the round trip [P 8.24] and the retry budget from how long a
  * peer may be silent; both count from the same base, so a slower fabric is a more patient one.
  */
 #include "live.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link - rings with one end that puts and one that takes, between processes that do not trust each
- * other's arithmetic.
+ * link - rings with one end that puts and one that takes [M 3.4], between processes that do not
+ * trust each other's arithmetic.
  *
  * A ring has no write index.  Each entry says itself whether it is valid, by a bit that flips with
  * every lap, in the word that is stored last; so what a taker polls is the line that it wants to
  * read anyway.  With an index there would be two lines to fetch from the other core before the
- * packet's own: 170 ns of a round trip each (measured.md A5).  And there is nothing that could
+ * packet's own: 170 ns of a round trip each [M 4.3].  And there is nothing that could
  * jump: a foul writer can at most make entries valid that are not, and their numbers are checked.
  *
  * The one index that is shared says how many were taken, for the putter, who looks at it only when

@@ -8,7 +8,7 @@
  * alternative: it needs no trading and costs each host its worst case.
  *
  * Memory is reserved for the worst case and committed by touching; huge pages, because at full
- * scale nearly every access would miss the TLB (design/simulator.md 4.4 has the measurement).
+ * scale nearly every access would miss the TLB [M 4.4].
  */
 #include "local.h"
 

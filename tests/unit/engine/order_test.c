@@ -78,7 +78,7 @@ TEST(sizes__nothing_at_all_is_a_message)
 
 	world_config(&config);
 	setup(&w, &config);
-	w.rkey[0] ^= 0xffff0; /* of no bytes, no key is asked (protocol.md 12 #27) */
+	w.rkey[0] ^= 0xffff0; /* of no bytes, no key is asked [P 8.23] */
 	CHECK_EQ(weft_post_recv(w.qp[1], 9), 0);
 	world_write(&w, 0, 1, 0, 0);
 	write_imm(&w, 2, 0, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trim - a switch has cut a packet: what both ends make of it, case by case.  The rules are Table
- * 7-3's (NACK reasons) and Figure 5's (path states); protocol.md 4.4 and 5.4.
+ * 7-3's (NACK reasons) and Figure 5's (path states); [P 1.10], [P 3.4], [P 4.8].
  */
 #include "hand.h"
 

@@ -19,7 +19,7 @@ static uint64_t until(struct carrier *carrier, uint32_t want)
 	return weft_clock_now(NULL) - from;
 }
 
-/* Distinct interface indexes: equal ones make the kernel tell a second late (measured.md A2). */
+/* Distinct interface indexes: equal ones make the kernel tell a second late [M 2.1]. */
 static bool make_planes(void)
 {
 	netns_enter();

@@ -93,7 +93,7 @@ TEST(weft_sim_run__ends_at_once_where_nothing_is_to_be_done)
 	small_close(&s);
 }
 
-/* The 2 MB permutation of design/simulator.md, small; uet-htsim's slowest of 128 is 1.12 x. */
+/* The 2 MB permutation of docs/simulator.md, small; uet-htsim's slowest of 128 is 1.12 x. */
 TEST(weft_sim_run__gives_each_flow_of_a_permutation_its_line)
 {
 	struct small s = small_make(SMALL_ONE);

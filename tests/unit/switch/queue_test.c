@@ -3,7 +3,7 @@
 
 static struct one one;
 
-/* 4262 bytes on the line at 100 Gb/s: protocol.md 1.16's full packet with its outer header. */
+/* 4262 bytes on the line at 100 Gb/s: [P 1.15]'s full packet with its outer header. */
 enum { FULL = 4238, FULL_PS = (FULL + 24) * BYTE_PS };
 
 static struct weft_port_profile plain(void)

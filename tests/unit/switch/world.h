@@ -137,7 +137,7 @@ static inline void world_carry(struct world *w, uint32_t node, uint32_t port, st
 
 /* ---- hosts ---- */
 
-/* Ethernet, outer and inner IPv6, UDP, BTH, ICRC; then as protocol.md 1.16 adds up. */
+/* Ethernet, outer and inner IPv6, UDP, BTH, ICRC; then as [P 1.15] adds up. */
 static inline uint16_t world_bytes(const struct weft_pkt *pkt)
 {
 	uint32_t bytes = 14 + 80 + 8 + 12 + 4;

@@ -1,33 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nscc - the congestion control of Ultra Ethernet that MRC takes over unchanged, "uet-1.0-nscc".
+ * nscc - the congestion control of Ultra Ethernet that MRC takes over unchanged [P 5.1].
  *
- * A window, clocked by SACKs and steered by two signals that mean different things when packets
- * are sprayed.  An ECN mark without delay says that one path is busy: the spraying moves away from
- * it, and the window holds.  Delay without a mark says the queue is where the network cannot mark
- * (the last hop, the peer): share it evenly.  Only both together are congestion and cut the window.
+ * A window per queue pair [P 8.21], clocked by SACKs and steered by two signals that mean different
+ * things when packets are sprayed.  An ECN mark without delay says that one path is busy: the
+ * spraying moves away from it, and the window holds.  Delay without a mark says the queue is where
+ * the network cannot mark (the last hop, the peer): share it evenly.  Only both together are
+ * congestion and cut the window.
  *
  *             delay below target          delay at or above target
  *   no mark   proportional, or fast       fair increase
  *   mark      hold                        multiplicative decrease
  *
  * Quick adapt handles what such small steps cannot, an incast: when a period delivered less than
- * an eighth of MaxWnd and something was trimmed, the window becomes what was delivered.
+ * an eighth of MaxWnd and something was trimmed, the window becomes what was delivered.  Trims at
+ * the last hop count as well [P 5.6].
  *
  * Everything is whole numbers, so a run is the same on every machine and compiler; the reciprocal
  * of the target and the shift in delay_average() keep divisions away from the common path.
  * What the public sources leave open, and our answer:
- *  - "delay about zero" is 1 us in htsim; here 1/16 of the base RTT where that is more, or a slow
+ *  - [P 9.1] "delay about zero" is 1 us in htsim; here 1/16 of the base RTT where that is more, or
+ *  a slow
  *    software fabric would never see it, and at most a quarter of the target;
- *  - the average delay is taken over about one window of data, so that it spans one to two round
+ *  - [P 9.2] the average delay is taken over about one window of data, so that it spans one to two
+ *  round
  *    trips whatever the number of SACKs in them (htsim: 1/80 per ACK);
- *  - scaling_b stops at 2, a target of 24 us.  Without an end the window grows by the more per
+ *  - [P 9.3] scaling_b stops at 2, a target of 24 us.  Without an end the window grows by the more
+ *  per
  *    round trip the longer that is: at 200 us the queue of two flows swings to twice the target,
  *    and eight lose a quarter of the link (nscc_loop_test);
- *  - quick adapt never raises the window, though a small window can deliver more than itself in
+ *  - [P 9.4] quick adapt never raises the window, though a small window can deliver more than
+ *  itself in
  *    its period of more than one round trip;
- *  - a delay at or above target also ends a fast increase;
- *  - a window that the operator set is not rescaled when a shorter base RTT is measured, and a base
+ *  - [P 9.5] a delay at or above target also ends a fast increase;
+ *  - [P 9.7], [P 9.8] a window that the operator set is not rescaled when a shorter base RTT is
+ *  measured, and a base
  *    RTT below 1/16 of the configured one is a bad sample: it must not close the window for ever.
  *
  * Sources: UET 1.0 section 3.6.13 and Tables 3-76, 3-82; MRC 1.0 sections 7.5.1 and 8; uet-htsim.
@@ -189,7 +196,7 @@ static bool quick_adapt(struct nscc *s, uint64_t now, bool lost, bool marked, ui
 }
 
 /*
- * The receiver asks for a smaller window (section 7.5.1): each acknowledged byte takes penalty/128
+ * The receiver asks for a smaller window [P 5.5], [P 9.6]: each acknowledged byte takes penalty/128
  * of itself away.  The window starts from what was in flight before this acknowledgement; what is
  * in flight after it would take those bytes away once more.  Returns whether a penalty is on.
  */

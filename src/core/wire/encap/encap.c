@@ -7,9 +7,9 @@
  * itself, and what stays undecidable from bytes (is this plain IPv6 destination a used-up carrier?)
  * is the caller's `plain`, which a host knows from its configuration.
  *
- * A trimming switch cuts the frame and may or may not correct the lengths inside it, so for frames
- * marked trimmed every length is a bound and not a promise.  For all others the UDP length must
- * agree with the IP length: bytes between the two would be covered by no ICRC.
+ * A trimming switch cuts the frame and may not correct the lengths inside it [P 4.10], so for
+ * frames marked trimmed every length is a bound and not a promise.  For all others the UDP length
+ * must agree with the IP length: bytes between the two would be covered by no ICRC.
  */
 #include <weft/base.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * srv6 - IPv6 in IPv6, the outer destination being a uSID carrier; what MRC's paper describes.
+ * srv6 - IPv6 in IPv6, the outer destination being a uSID carrier: what MRC's paper has [P 1.1].
  *
  *   | IPv6: via_src -> via, next 41 or 43 | [SRH, one segment] | IPv6: src -> dst | UDP ...
  *
@@ -9,11 +9,11 @@
  * traffic class outwards, ECN included ("normal mode" of RFC 6040), and the flow label too, so that
  * a router which does hash sees the EV.
  *
- * Decapsulation: switches act on the outer header only, so congestion and trimming are read there.
+ * Decapsulation: switches act on the outer header only, so marks and trims are read there [P 7.3].
  * An inner CE counts as well (the mark was made before a tunnel).  Outer CE over an inner packet
  * that never said it was ECN-capable is an error of some router, and RFC 6040 section 4.2 has it
  * dropped.  The kernel's own End.DT6 forgets the outer mark, which is why a host that wants ECN
- * takes frames, not sockets, in this format (seen with Linux 6.1).
+ * takes frames, not sockets, in this format [M 1.7].
  */
 #include <weft/base.h>
 

@@ -6,7 +6,7 @@
  *   | block 32 | host | EV[31:16] | EV[15:0] | 0 | 0 | 0 |         as it arrives
  *
  * Each hop that finds its own uSID in the first slot moves the rest up by one, so whatever stands
- * behind the destination's uSID arrives right behind it, untouched (seen with Linux 6.1's uN).
+ * behind the destination's uSID arrives right behind it, untouched [M 1.2].
  * That gives a plain UDP socket a per-packet path and an EV without a privilege and without a
  * cmsg, where flow label and source port would need a socket per EV.  The price is two of the six
  * slots: at most four uSIDs, which is a two-tier path with the host's own.

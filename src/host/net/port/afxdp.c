@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * afxdp - whole frames through AF_XDP: past the kernel's stack on both sides.
+ * afxdp - whole frames through AF_XDP: past the kernel's stack on both sides [M 3.3].
  *
  * Per plane a socket on every receive queue of the interface (a NIC spreads packets over them by
  * hashing), all read in turn; sending takes the first.  The program that picks our frames is

@@ -6,7 +6,7 @@
  * plane's own address, so that a full plane is felt alone and the source tells the receiver the
  * plane.  The path is the destination address (USID) or the source port (PLAIN).
  *
- * Rules that the kernel taught us (measured.md A1, A2), none of which shows on an idle veth:
+ * Rules that the kernel taught us ([M 1.3] to [M 2.4]), none of which shows on an idle veth:
  * - UDP checksums off both ways with uSIDs: the sender's kernel would sum the first destination,
  *   the receiver's checks the last.  The ICRC covers what they would.
  * - never connect(): errors and lookups go by the shifted destination.  No IPV6_RECVERR either: a
@@ -14,7 +14,7 @@
  * - no path-MTU discovery: it learns about the shifted destination.  The fabric file sets sizes.
  * - a send into a link without carrier succeeds; carrier.c knows better.
  *
- * GSO, zero copy and io_uring were measured and lose here (measured.md A3).
+ * GSO, zero copy and io_uring were measured and lose here [M 1.6], [M 3.2].
  */
 #include "port/udp.h"
 

@@ -4,7 +4,7 @@
  *
  * The engine sprays, so neighbours in a burst leave by different planes; a counting sort brings
  * the messages of one socket together, because a call with eight messages costs 0.7 us less per
- * message than eight calls (measured.md A3).  A message is three pieces: headers and tail lie
+ * message than eight calls [M 3.1].  A message is three pieces: headers and tail lie
  * here, the payload stays where the application has it.  The CRC pass over the payload is what
  * brings it into the cache for the kernel's copy.
  *

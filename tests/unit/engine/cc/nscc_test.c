@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every number here follows by hand from the example that protocol.md 5.3 works out: 800 Gb/s, base
+ * Every number here follows by hand from the example of [P 5.3]: 800 Gb/s, base
  * RTT 12 us, trimming, MTU 4096; so BDP 1,200,000, MaxWnd 1,800,000, a = 8, b = 0.75.
  */
 #include "check.h"
