@@ -32,11 +32,13 @@ packages:
 # real time (label "live"), which other work on the machine can redden.  Those get a second try, and are
 # named if they needed one.  The closing line speaks for both.
 test: packages
-	@mkdir -p build/test
+	@mkdir -p build/test; date +%s >build/test.began
+	@echo "tests: $$(cat build/test.took 2>/dev/null || echo 'some 25 minutes on two idle cores')"
 	@for preset in $(PRESETS); do echo "building $$preset"; $(call build,$$preset); done
 	@for preset in $(PRESETS); do echo "subdirs(../$$preset)"; done >build/test/CTestTestfile.cmake
 	@rm -f build/test.log; .ci/ctest -LE live -j$(JOBS) $(CTEST_ARGS); once=$$?; \
 	.ci/ctest -L live --repeat until-pass:2 $(CTEST_ARGS); live=$$?; \
+	echo "$$((($$(date +%s) - $$(cat build/test.began)) / 60)) minutes last time" >build/test.took; \
 	.ci/ctest --sum && [ $$once = 0 ] && [ $$live = 0 ]
 
 # Only what it needs: of the rest are hundreds of tests and benchmarks.
@@ -46,9 +48,11 @@ demo: packages
 	@ln -sfn release/weft build/weft
 	build/weft demo
 
-bench: all
-	@$(call build,release)
-	@for bench in build/release/bench/*; do [ -x $$bench ] && $$bench || exit 1; done
+# The benchmarks and nothing else; build/bench.txt and .json have what they said.
+bench: packages
+	@mkdir -p build
+	@echo "building benchmarks"; $(call build,release,--target benches)
+	@.ci/bench build/release/bench build/bench
 
 format:
 	@git ls-files '*.c' '*.h' | grep -v tests/shape/fixtures | xargs clang-format -i

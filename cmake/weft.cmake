@@ -236,7 +236,9 @@ function(weft_soak name room)
 endfunction()
 
 # weft_bench(ROOM/FILE [MORE_LIBS...])
-# Builds bench/ROOM/FILE_bench.c; `make bench` runs what lies in build/release/bench.
+# Builds bench/ROOM/FILE_bench.c; `make bench` builds all of them and runs what lies in
+# build/release/bench.
+add_custom_target(benches)
 function(weft_bench path)
 	if(WEFT_LIBFUZZER)
 		return()
@@ -245,6 +247,7 @@ function(weft_bench path)
 	string(REPLACE "/" "_" target bench_${path})
 	add_executable(${target} bench/${path}_bench.c)
 	set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY bench)
+	add_dependencies(benches ${target})
 	_weft_program(${target} ${room} ${ARGN})
 endfunction()
 
