@@ -339,6 +339,13 @@ int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *
 		      uint32_t *set);
 int weft_pathset_close(struct weft_endpoint *ep, uint32_t set); /* ESTATE: QPs use it */
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **qp);
+/*
+ * Why these are EINVAL for weft_qp_open() (to: INIT) or for the move to RTR or RTS: the field and
+ * what it may be; NULL: they are not, or it is what other kinds than STRICT want besides.  A static
+ * string.
+ */
+const char *weft_qp_attr_fault(const struct weft_endpoint *ep, enum weft_qp_state to,
+			       const struct weft_qp_attr *attr);
 int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
 		 uint64_t now_ns);
 /* Flushes silently: completions not yet polled are gone as well.  The slot is free again. */

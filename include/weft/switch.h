@@ -128,7 +128,8 @@ enum weft_discipline {
  */
 void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipline discipline,
 	bool is_last_hop, uint32_t plane_bdp_bytes, uint32_t link_bdp_bytes);
-bool weft_port_profile_is_possible(const struct weft_port_profile *profile);
+/* Why no port can be like that: the field and what it may be; NULL: it can.  A static string. */
+const char *weft_port_profile_fault(const struct weft_port_profile *profile);
 
 /* ---- a switch ---- */
 
@@ -155,6 +156,8 @@ struct weft_switch_config {
 	void *user;
 };
 
+/* Why there is no such switch: the field and what it may be; NULL: there is.  A static string. */
+const char *weft_switch_config_fault(const struct weft_switch_config *config);
 size_t weft_switch_size(const struct weft_switch_config *config); /* 0: impossible */
 /* block: weft_switch_size() bytes, 64-byte aligned. */
 bool weft_switch_init(

@@ -167,7 +167,7 @@ void Sim::open_switches()
 		profile_.trim_bytes = sc_.trim_bytes;
 		profile_.ecn_min_bytes = profile_.ecn_max_bytes = 0;
 	}
-	if (!weft_port_profile_is_possible(&profile_))
+	if (weft_port_profile_fault(&profile_))
 		die("profile is impossible");
 	weft_frame_pool_init(&pool_, frames_.data(), static_cast<uint32_t>(frames_.size()));
 	for (uint32_t p = 0; p < kPlanes; p++) {

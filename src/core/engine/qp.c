@@ -123,12 +123,73 @@ static struct weft_qp *open_strict(struct weft_endpoint *ep, const struct weft_q
 	return NULL;
 }
 
+static const char *init_fault(const struct weft_endpoint *ep, const struct weft_qp_attr *attr)
+{
+	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs)
+		return "cq_tx, cq_rx: below the endpoint's cqs";
+	if (!attr->cc || attr->cc->state_bytes > WEFT_CC_STATE_MAX)
+		return "cc: an algorithm of cc.h, as &weft_cc_nscc";
+	if (!cc_is_told(&attr->cc_config))
+		return "cc_config: rate_bps, max_cwnd_bytes or fixed_bytes, above 0";
+	if (attr->pd & PD_SHUT)
+		return "pd: below 2^31";
+	if (attr->deny > ACCESS_ALL)
+		return "deny: WEFT_ACCESS_ bits";
+	if (!ext_is_possible(ep, attr))
+		return "kind: others than STRICT want extended_qps, and what is theirs";
+	return NULL;
+}
+
+static const char *rtr_fault(const struct weft_endpoint *ep, const struct weft_qp_attr *attr)
+{
+	if (attr->pathset >= ep->config.pathsets || !ep->sets[attr->pathset].in_use)
+		return "pathset: one that is open";
+	if (ep->sets[attr->pathset].peer != attr->peer)
+		return "peer: the same as the path set's";
+	if (attr->peer_qpn > WEFT_PSN_MASK || attr->peer_qpn <= WEFT_EP_QPN)
+		return "peer_qpn: 3 to 2^24 - 1";
+	if (attr->psn_rx > WEFT_PSN_MASK)
+		return "psn_rx: below 2^24";
+	if (attr->mpr_rx_psns < WEFT_MPR_UNIT_PSNS || attr->mpr_rx_psns % WEFT_MPR_UNIT_PSNS ||
+	    attr->mpr_rx_psns > ep->config.window_psns)
+		return "mpr_rx_psns: a multiple of 128, up to the endpoint's window_psns";
+	if (attr->wimm_rx > ep->config.wimm_max)
+		return "wimm_rx: up to the endpoint's wimm_max";
+	return NULL;
+}
+
+static const char *rts_fault(const struct weft_qp_attr *attr)
+{
+	if (attr->psn_tx > WEFT_PSN_MASK)
+		return "psn_tx: below 2^24";
+	if (attr->mpr_tx_psns < WEFT_MPR_UNIT_PSNS)
+		return "mpr_tx_psns: 128 and more";
+	if (attr->wimm_tx > UINT16_MAX)
+		return "wimm_tx: up to 65535";
+	if (!qp_retry_fits(attr))
+		return "timeout_exp: 1 to 24, timeout_exp_max: up to 24, linear_count: up to 7, "
+		       "retry_count: up to 25";
+	return NULL;
+}
+
+const char *weft_qp_attr_fault(const struct weft_endpoint *ep, enum weft_qp_state to,
+			       const struct weft_qp_attr *attr)
+{
+	switch (to) {
+	case WEFT_QP_INIT:
+		return init_fault(ep, attr);
+	case WEFT_QP_RTR:
+		return rtr_fault(ep, attr);
+	case WEFT_QP_RTS:
+		return rts_fault(attr);
+	default:
+		return NULL;
+	}
+}
+
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **out)
 {
-	if (attr->cq_tx >= ep->config.cqs || attr->cq_rx >= ep->config.cqs || !attr->cc ||
-	    attr->cc->state_bytes > WEFT_CC_STATE_MAX || !cc_is_told(&attr->cc_config) ||
-	    attr->pd & PD_SHUT || attr->deny > ACCESS_ALL ||
-	    !ext_is_possible(ep, attr))
+	if (init_fault(ep, attr))
 		return WEFT_EINVAL;
 	struct weft_qp *qp = attr->kind == WEFT_QP_STRICT ? open_strict(ep, attr) :
 							    ext_open(ep, attr);
@@ -143,11 +204,7 @@ int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
-	if (attr->pathset >= ep->config.pathsets || !ep->sets[attr->pathset].in_use ||
-	    ep->sets[attr->pathset].peer != attr->peer || attr->peer_qpn > WEFT_PSN_MASK ||
-	    attr->peer_qpn <= WEFT_EP_QPN || attr->psn_rx > WEFT_PSN_MASK ||
-	    attr->mpr_rx_psns < WEFT_MPR_UNIT_PSNS || attr->mpr_rx_psns % WEFT_MPR_UNIT_PSNS ||
-	    attr->mpr_rx_psns > ep->config.window_psns || attr->wimm_rx > ep->config.wimm_max)
+	if (rtr_fault(ep, attr))
 		return WEFT_EINVAL;
 	qp->peer = attr->peer;
 	qp->peer_qpn = attr->peer_qpn;
@@ -182,8 +239,7 @@ int qp_become_rts(struct weft_qp *qp, const struct weft_qp_attr *attr)
 {
 	struct weft_endpoint *ep = qp->ep;
 
-	if (attr->psn_tx > WEFT_PSN_MASK || attr->mpr_tx_psns < WEFT_MPR_UNIT_PSNS ||
-	    attr->wimm_tx > UINT16_MAX || !qp_retry_fits(attr))
+	if (rts_fault(attr))
 		return WEFT_EINVAL;
 	qp->psn_next = qp->psn_unack = qp->lost_low = qp->ask_psn = attr->psn_tx;
 	qp->mpr_tx = WEFT_MIN(attr->mpr_tx_psns, ep->config.window_psns);

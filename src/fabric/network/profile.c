@@ -82,7 +82,7 @@ bool weft_network_profile(const struct weft_topo *topo, const struct weft_networ
 		bdp_bytes(bps, s->base_rtt_ns), bdp_bytes(bps, UINT64_C(2) * delay_ns));
 	/* Control may queue up to three; fabric takes more than we gave it where that was tiny. */
 	fill(profile, &s->depths, manner, is_last_hop, profile->drop_bytes[WEFT_QUEUE_CONTROL] / 3);
-	return weft_port_profile_is_possible(profile);
+	return !weft_port_profile_fault(profile);
 }
 
 bool profiles_fill(struct weft_network *network)

@@ -64,19 +64,24 @@ void weft_port_profile_fill(struct weft_port_profile *profile, enum weft_discipl
 	}
 }
 
-bool weft_port_profile_is_possible(const struct weft_port_profile *profile)
+const char *weft_port_profile_fault(const struct weft_port_profile *p)
 {
-	const struct weft_port_profile *p = profile;
-
 	for (unsigned queue = 0; queue < WEFT_QUEUES; queue++) {
-		if (p->quantum_bytes[queue] < 512 || p->quantum_bytes[queue] > 65536 ||
-			p->drop_bytes[queue] > UINT32_MAX / 2)
-			return false;
+		if (p->quantum_bytes[queue] < 512 || p->quantum_bytes[queue] > 65536)
+			return "quantum_bytes: 512 to 65536 of either queue";
+		if (p->drop_bytes[queue] > UINT32_MAX / 2)
+			return "drop_bytes: below 2^31";
 	}
 	if (p->ecn_max_bytes && p->ecn_max_bytes <= p->ecn_min_bytes)
-		return false;
-	if (p->trim_bytes && (p->trim_to_bytes < HEADERS_MIN_BYTES || !p->trim_mark))
-		return false;
-	return p->xon_bytes <= p->xoff_bytes && p->xoff_bytes <= UINT32_MAX / 2 &&
-	       p->headroom_bytes <= UINT32_MAX / 4;
+		return "ecn_max_bytes: above ecn_min_bytes, or both 0";
+	if (p->trim_bytes && p->trim_to_bytes < HEADERS_MIN_BYTES)
+		return "trim_to_bytes: room for the headers that a cut leaves";
+	if (p->trim_bytes && p->trim_mark != WEFT_MARK_TRIMMED &&
+		p->trim_mark != WEFT_MARK_TRIMMED_LASTHOP)
+		return "trim_mark: WEFT_MARK_TRIMMED or WEFT_MARK_TRIMMED_LASTHOP";
+	if (p->xon_bytes > p->xoff_bytes || p->xoff_bytes > UINT32_MAX / 2)
+		return "xon_bytes: up to xoff_bytes, which is below 2^31";
+	if (p->headroom_bytes > UINT32_MAX / 4)
+		return "headroom_bytes: below 2^30";
+	return NULL;
 }

@@ -40,29 +40,40 @@ static struct layout lay_out(const struct weft_switch_config *c)
 	return l;
 }
 
-static bool is_possible(const struct weft_switch_config *c)
+const char *weft_switch_config_fault(const struct weft_switch_config *c)
 {
-	if (!c->ports || c->ports > WEFT_SWITCH_PORTS_MAX || !c->sids || c->sids > 49152 ||
-		c->prefixes > 65536 || c->mtu_bytes < 1280 ||
-		c->mtu_bytes > UINT16_MAX - WEFT_FRAME_ETHER_BYTES || !c->n_profiles ||
-		c->n_profiles > PROFILE_NONE || !c->profiles || !c->pool)
-		return false;
+	if (!c->ports || c->ports > WEFT_SWITCH_PORTS_MAX)
+		return "ports: 1 to 4096";
+	if (!c->sids || c->sids > 49152)
+		return "sids: 1 to 49152";
+	if (c->prefixes > 65536)
+		return "prefixes: 0 to 65536";
+	if (c->mtu_bytes < 1280 || c->mtu_bytes > UINT16_MAX - WEFT_FRAME_ETHER_BYTES)
+		return "mtu_bytes: 1280 to 65521";
+	if (!c->n_profiles || c->n_profiles > PROFILE_NONE)
+		return "n_profiles: 1 to 255";
+	if (!c->profiles)
+		return "profiles: n_profiles of them";
+	if (!c->pool)
+		return "pool: one";
 	for (uint32_t i = 0; i < c->n_profiles; i++) {
-		if (!weft_port_profile_is_possible(&c->profiles[i]))
-			return false;
+		const char *fault = weft_port_profile_fault(&c->profiles[i]);
+
+		if (fault)
+			return fault;
 	}
-	return true;
+	return NULL;
 }
 
 size_t weft_switch_size(const struct weft_switch_config *config)
 {
-	return is_possible(config) ? lay_out(config).end : 0;
+	return weft_switch_config_fault(config) ? 0 : lay_out(config).end;
 }
 
 bool weft_switch_init(
 	struct weft_switch **out, void *block, const struct weft_switch_config *config)
 {
-	if (!is_possible(config) || (uintptr_t)block % 64)
+	if (weft_switch_config_fault(config) || (uintptr_t)block % 64)
 		return false;
 	struct layout l = lay_out(config);
 	struct weft_switch *sw = block;

@@ -107,7 +107,7 @@ int weft_xdp_port_set(struct weft_xdp *xdp, uint32_t index, const struct weft_xd
 	if (index >= xdp->config.ports || xdp->is_set[index] || !ifindex ||
 		ifindex > WEFT_XDP_IFINDEX_MAX ||
 		(setting->rate_bps && setting->rate_bps < 1000000) ||
-		!weft_port_profile_is_possible(setting->profile)) {
+		weft_port_profile_fault(setting->profile)) {
 		(void)snprintf(error, error_bytes, "xdp: port %u cannot be interface %u so", index,
 			ifindex);
 		return -1;

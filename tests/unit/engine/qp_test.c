@@ -94,13 +94,34 @@ TEST(weft_qp_move__refuses_what_is_out_of_range_and_changes_nothing)
 		struct weft_qp *qp = qp_in(&w, from);
 		struct weft_qp_attr attr = good_attr(&w);
 
+		CHECK(!weft_qp_attr_fault(w.end[0], rows[i].to, &attr));
 		rows[i].spoil(&attr);
+		CHECK(weft_qp_attr_fault(w.end[0], rows[i].to, &attr));
 		if (weft_qp_move(qp, rows[i].to, &attr, w.now) != WEFT_EINVAL)
 			CHECK_FAIL("row %zu was accepted", i);
 		CHECK_EQ(qp->state, from);
 		weft_check(w.end[0]);
 		weft_qp_close(qp);
 	}
+	world_close(&w);
+}
+
+TEST(weft_qp_attr_fault__names_the_field)
+{
+	struct world w = { 0 };
+
+	hand_open(&w, 16, 16);
+	struct weft_qp_attr attr = good_attr(&w);
+
+	attr.cc_config = (struct weft_cc_config){ 0 };
+	CHECK_STR(weft_qp_attr_fault(w.end[0], WEFT_QP_INIT, &attr),
+		"cc_config: rate_bps, max_cwnd_bytes or fixed_bytes, above 0");
+	attr.mpr_rx_psns = 129;
+	CHECK_STR(weft_qp_attr_fault(w.end[0], WEFT_QP_RTR, &attr),
+		"mpr_rx_psns: a multiple of 128, up to the endpoint's window_psns");
+	attr.peer++;
+	CHECK_STR(weft_qp_attr_fault(w.end[0], WEFT_QP_RTR, &attr),
+		"peer: the same as the path set's");
 	world_close(&w);
 }
 

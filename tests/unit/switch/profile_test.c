@@ -38,12 +38,21 @@ TEST(weft_port_profile_fill__makes_possible_ones_of_any_delay)
 
 			weft_port_profile_fill(&p, (enum weft_discipline)discipline, i & 1,
 				bdps[i / 2], bdps[i / 2] / 8);
-			CHECK(weft_port_profile_is_possible(&p));
+			CHECK(!weft_port_profile_fault(&p));
 		}
 	}
 }
 
-TEST(weft_port_profile_is_possible__refuses_contradictions)
+/* The sentence begins with the field that was changed: "p.FIELD[0] = 511". */
+static void check_names(const char *fault, const char *change)
+{
+	const char *field = strchr(change, '.') + 1;
+
+	if (!fault || strncmp(fault, field, strcspn(field, " [")))
+		CHECK_FAIL("%s: %s", change, fault ? fault : "passes");
+}
+
+TEST(weft_port_profile_fault__names_contradictions)
 {
 	struct weft_port_profile good, p;
 
@@ -52,13 +61,14 @@ TEST(weft_port_profile_is_possible__refuses_contradictions)
 	do {                                                                                       \
 		p = good;                                                                          \
 		change;                                                                            \
-		CHECK(!weft_port_profile_is_possible(&p));                                         \
+		check_names(weft_port_profile_fault(&p), #change);                                 \
 	} while (0)
 	BAD(p.quantum_bytes[0] = 511);
 	BAD(p.quantum_bytes[1] = 65537);
 	BAD(p.ecn_max_bytes = p.ecn_min_bytes);
 	BAD(p.trim_to_bytes = 53);
 	BAD(p.trim_mark = 0);
+	BAD(p.trim_mark = WEFT_MARK_CE);
 	BAD(p.xon_bytes = 1);
 	BAD(p.drop_bytes[0] = UINT32_MAX);
 	BAD(p.headroom_bytes = UINT32_MAX);

@@ -40,6 +40,14 @@ TEST(weft_switch_size__stays_within_a_simulator_s_means)
 	CHECK(weft_switch_size(&config) > size);
 }
 
+/* The sentence begins with the field that was changed: "c.FIELD = 0". */
+static bool names(const char *fault, const char *change)
+{
+	const char *field = strchr(change, '.') + 1;
+
+	return fault && !strncmp(fault, field, strcspn(field, " "));
+}
+
 TEST(weft_switch_size__refuses_the_impossible)
 {
 	struct weft_switch_config good, c;
@@ -53,6 +61,7 @@ TEST(weft_switch_size__refuses_the_impossible)
 		change;                                                                            \
 		CHECK_EQ(weft_switch_size(&c), 0);                                                 \
 		CHECK(!weft_switch_init(&sw, NULL, &c));                                           \
+		CHECK(names(weft_switch_config_fault(&c), #change));                               \
 	} while (0)
 	BAD(c.ports = 0);
 	BAD(c.ports = WEFT_SWITCH_PORTS_MAX + 1);
