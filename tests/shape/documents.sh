@@ -50,6 +50,12 @@ while IFS=: read -r file line path; do
 done < <(grep -noHE '`(src|tests|include|docs|cmake|tools|examples|bench|experiments)/[^` *<]+`' \
 	$documents /dev/null | tr -d '`' | grep -vE ":.*($placeholders)")
 
+# The READMEs of the wings and of tools name files as they are called, without their folders.
+while IFS=: read -r file line name; do
+	find "${file%/*}" include -name "$name" | grep -q . ||
+		fault "$file:$line: $name is not there"
+done < <(grep -noHE '`[a-z0-9_]+\.(c|h)`' src/*/README.md tools/README.md 2>/dev/null | tr -d '`')
+
 known=$(grep -rohE '\bWEFT_[A-Z0-9_]+\b' --exclude-dir=shape --exclude='*.md' \
 	include src tools tests cmake examples bench experiments .ci CMakeLists.txt Makefile \
 	2>/dev/null | sort -u)
