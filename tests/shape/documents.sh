@@ -52,7 +52,7 @@ done < <(grep -noHE '`(src|tests|include|docs|cmake|tools|examples|bench|experim
 
 # The READMEs of the wings and of tools name files as they are called, without their folders.
 while IFS=: read -r file line name; do
-	find "${file%/*}" include -name "$name" | grep -q . ||
+	find src tools include -name "$name" 2>/dev/null | grep -q . ||
 		fault "$file:$line: $name is not there"
 done < <(grep -noHE '`[a-z0-9_]+\.(c|h)`' src/*/README.md tools/README.md 2>/dev/null | tr -d '`')
 
