@@ -40,7 +40,7 @@ bool wish_expand(struct weft_scenario_faults *faults, const struct weft_topo *to
 
 /* ---- traffic.c ---- */
 
-/* One entry of the list `load`: a job of room load, or flows pair by pair. */
+/* One entry of the list `load`: a job of room workload, or flows pair by pair. */
 struct traffic {
 	struct weft_workload_spec spec;
 	char name[32];

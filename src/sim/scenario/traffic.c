@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traffic - the list `load`: jobs of room load, in its words, and flows pair by pair.
+ * traffic - the list `load`: jobs of room workload, in its words, and flows pair by pair.
  *
  * A kind alone (ring, incast:32, x.goal) or a kind with its fields; every field is handed to
  * weft_workload_set() as text, so that a scenario and a command line say the same thing.
