@@ -209,8 +209,11 @@ IN_LINE void visit_run(
 		if (flow_next_ps(sim, host) <= now_ps)
 			flow_start(lane, index, now_ps);
 		visit_emit(&v, now_ps);
-		if (v.answered)
+		if (v.answered) {
 			visit_finish(&v, now_ps);
+			if (transport->wants_output(host->state))
+				host->wake_ps = now_ps; /* more was posted: once again */
+		}
 	}
 	host_alarm(lane, index);
 }

@@ -44,3 +44,29 @@ TEST(mrc_run__starts_flows_when_they_are_due)
 	CHECK(s.totals.windows < 1000);
 	small_close(&s);
 }
+
+/*
+ * A message that waits for room in its connection leaves when the one before it is done, not when
+ * the host next has something else to do.
+ */
+TEST(mrc_run__sends_what_has_waited_at_once)
+{
+	struct small one = small_make(SMALL_ONE), many = small_make(SMALL_ONE);
+	uint64_t first_ps = WEFT_NEVER, last_ps = 0;
+
+	one.flows[one.n++] = (struct weft_sim_flow){ .src = 0, .dst = 15, .len_bytes = 64 };
+	small_run(&one);
+	for (; many.n < DEPTH_MAX + 1; many.n++)
+		many.flows[many.n] = one.flows[0];
+	small_run(&many);
+	for (uint32_t i = 0; i < many.n; i++) {
+		struct weft_sim_times times;
+
+		weft_sim_flow_times(many.sim, i, &times);
+		first_ps = WEFT_MIN(first_ps, times.done_ps);
+		last_ps = WEFT_MAX(last_ps, times.done_ps);
+	}
+	CHECK(last_ps - first_ps <= weft_sim_flow_ps(one.sim, 0) + 1000);
+	small_close(&one);
+	small_close(&many);
+}
