@@ -12,7 +12,7 @@ build = cmake --preset $(1) >build/$(1).log 2>&1 || { cat build/$(1).log; exit 1
 	cmake --build build/$(1) -j$(JOBS) $(2) >build/$(1).log 2>&1 || { tail -60 build/$(1).log; exit 1; }; \
 	{ kill $$progress; wait $$progress; } 2>/dev/null || :
 
-.PHONY: all install packages test demo bench format clean
+.PHONY: all install packages test demo bench docs format clean
 
 all: packages
 	@mkdir -p build
@@ -53,6 +53,13 @@ bench: packages
 	@mkdir -p build
 	@echo "building benchmarks"; $(call build,release,--target benches)
 	@.ci/bench build/release/bench build/bench
+
+# API pages of the headers that embedders get: build/api/html/index.html.
+docs: packages
+	@mkdir -p build
+	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
+	@cmake --build build/release --target docs >build/docs.log 2>&1 || { tail -60 build/docs.log; exit 1; }
+	@echo "API pages: build/api/html/index.html"
 
 format:
 	@git ls-files '*.c' '*.h' | grep -v tests/shape/fixtures | xargs clang-format -i

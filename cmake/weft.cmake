@@ -499,6 +499,14 @@ function(weft_script name label)
 	endif()
 endfunction()
 
+# weft_api_pages(HEADER...)
+# Pages of include/weft/HEADER.h, by `make docs`; a test sees to it that Doxygen has nothing to say.
+function(weft_api_pages)
+	add_custom_target(docs USES_TERMINAL COMMAND ${CMAKE_SOURCE_DIR}/docs/api/build.sh
+		${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/build/api ${ARGN})
+	set_property(GLOBAL PROPERTY WEFT_API_HEADERS ${ARGN})
+endfunction()
+
 # weft_shape()
 # The rules of the house, as tests; once, in the daily build.  Comes last: it needs the whole table.
 function(weft_shape)
@@ -538,6 +546,10 @@ function(weft_shape)
 	_weft_program(fixture_check base)
 	_weft_test(shape/can_fail/check shape ${shape}/self_test.sh ${shape}/fixtures/check
 		${shape}/check.sh $<TARGET_FILE:fixture_check>)
+	get_property(headers GLOBAL PROPERTY WEFT_API_HEADERS)
+	_weft_test(shape/api_pages shape ${shape}/api_pages.sh ${tree} ${headers})
+	_weft_test(shape/can_fail/api_pages shape ${shape}/self_test.sh ${shape}/fixtures/api_pages
+		${shape}/api_pages.sh version)
 	_weft_test(shape/facts shape ${shape}/facts.sh ${tree})
 	_weft_test(shape/can_fail/facts shape ${shape}/self_test.sh ${shape}/fixtures/facts
 		${shape}/facts.sh)

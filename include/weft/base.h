@@ -39,10 +39,12 @@ typedef void weft_panic_fn(const char *file, int line, const char *expr);
 
 /* Returns the hook that was set before; NULL for none (the start: trap without a word). */
 weft_panic_fn *weft_panic_hook(weft_panic_fn *hook);
+/* What a false WEFT_ASSERT calls: the hook, then a trap. */
 void weft_panic(const char *file, int line, const char *expr) __attribute__((noreturn, cold));
 
 /* ---- bits ---- */
 
+/* How many bits are set: 0 .. 64. */
 static inline unsigned weft_popcount64(uint64_t bits)
 {
 	return (unsigned)__builtin_popcountll(bits);
@@ -66,6 +68,7 @@ static inline uint64_t weft_elapsed(uint64_t now, uint64_t then)
 	return now > then ? now - then : 0;
 }
 
+/* Exactly one bit is set. */
 static inline bool weft_is_pow2(uint64_t n)
 {
 	return n && !(n & (n - 1));
@@ -105,12 +108,13 @@ static inline uint64_t weft_rank_value(
 
 /* ---- random numbers: the same sequence for the same seed on every machine ---- */
 
+/* A generator's state (xoshiro256**); the same state gives the same numbers. */
 struct weft_rng {
 	uint64_t s[4];
 };
 
 void weft_rng_seed(struct weft_rng *rng, uint64_t seed); /* any seed, zero too */
-uint64_t weft_rng_u64(struct weft_rng *rng);
+uint64_t weft_rng_u64(struct weft_rng *rng); /* even over all 64 bits */
 uint64_t weft_rng_below(struct weft_rng *rng, uint64_t n); /* even over [0, n); n > 0 */
 /* Even over [lo, hi]; lo <= hi. */
 uint64_t weft_rng_between(struct weft_rng *rng, uint64_t lo, uint64_t hi);
@@ -130,6 +134,7 @@ char *weft_text_clean(char *text);
 #define WEFT_HIST_SUB_BITS 4
 #define WEFT_HIST_BUCKETS ((64 - WEFT_HIST_SUB_BITS + 1) << WEFT_HIST_SUB_BITS)
 
+/* Values of any size, in fixed memory. */
 struct weft_hist {
 	uint64_t n;        /* values added */
 	uint64_t min, max; /* exact; UINT64_MAX and 0 while empty */
@@ -137,12 +142,13 @@ struct weft_hist {
 	uint64_t buckets[WEFT_HIST_BUCKETS];
 };
 
-void weft_hist_init(struct weft_hist *hist);
-void weft_hist_add(struct weft_hist *hist, uint64_t value);
+void weft_hist_init(struct weft_hist *hist); /* empty */
+void weft_hist_add(struct weft_hist *hist, uint64_t value); /* counts one more value */
 /* The value that num/den of all values do not exceed, rounded up to its bucket's end but never past
  * the exact maximum; num/den 0 is the minimum, 1 the maximum.  0 while empty.
  */
 uint64_t weft_hist_quantile(const struct weft_hist *hist, uint64_t num, uint64_t den);
+/* Adds all that from has. */
 void weft_hist_merge(struct weft_hist *into, const struct weft_hist *from);
 
 #ifdef __cplusplus

@@ -36,6 +36,7 @@ extern "C" {
 #define WEFT_BASELINE_ANY_PLANE UINT32_MAX
 #define WEFT_BASELINE_NO_PATH UINT32_MAX
 
+/* What the engine is compared with; docs/baselines.md says what each one does. */
 enum weft_baseline_kind {
 	WEFT_BASELINE_NONE, /* not a baseline: the engine */
 	WEFT_BASELINE_ROCE,
@@ -47,6 +48,7 @@ enum weft_baseline_kind {
 };
 /* "mrc" for NONE, "roce", "roce-sr", "stripe", "spray", "ndp"; "?" for what is none of them. */
 const char *weft_baseline_name(enum weft_baseline_kind kind);
+/* The kind of that name; false: there is none, and *kind stays. */
 bool weft_baseline_find(const char *name, enum weft_baseline_kind *kind);
 /* DCQCN may be had, and its switches drop or pause; all others, MRC too, have some that trim. */
 bool weft_baseline_is_roce(enum weft_baseline_kind kind);
@@ -72,6 +74,7 @@ struct weft_baseline_settings {
 typedef uint32_t weft_baseline_path_fn(
 	void *user, uint32_t peer, uint32_t plane, uint32_t hash, uint8_t *port);
 
+/* Fixed for life. */
 struct weft_baseline_config {
 	struct weft_baseline_settings settings;
 	uint32_t host, planes;
@@ -100,6 +103,7 @@ void weft_baseline_connect(struct weft_baseline *baseline, bool is_receiver, uin
 bool weft_baseline_post(struct weft_baseline *baseline, uint32_t number, uint64_t id,
 	uint32_t bytes, uint64_t now_ps);
 
+/* Takes one packet in; what fits nowhere is dropped and counted. */
 void weft_baseline_input(
 	struct weft_baseline *baseline, const struct weft_pkt *pkt, uint64_t now_ps);
 /*
@@ -109,15 +113,17 @@ void weft_baseline_input(
 bool weft_baseline_output(struct weft_baseline *baseline, struct weft_pkt *pkt, uint32_t free,
 	uint32_t paused, uint64_t now_ps);
 uint64_t weft_baseline_next_ps(const struct weft_baseline *baseline); /* WEFT_NEVER: idle */
+/* False: output has nothing to give until something is put in or posted or a timer is due. */
 bool weft_baseline_wants_output(const struct weft_baseline *baseline);
 /* Paths are asked for anew from now on. */
 void weft_baseline_routes_changed(struct weft_baseline *baseline);
 
+/* One message that is over, at either end. */
 struct weft_baseline_done {
 	uint64_t id;  /* its low 32 bits, if arrived */
 	bool arrived; /* here, whole; else: sent from here, and acknowledged */
 };
-/* After each input. */
+/* The next of them, to be asked for after each input; false: no more. */
 bool weft_baseline_poll(struct weft_baseline *baseline, struct weft_baseline_done *done);
 
 struct weft_baseline_counters { /* all of them only grow */
@@ -126,6 +132,7 @@ struct weft_baseline_counters { /* all of them only grow */
 	uint64_t tx_acks, tx_naks, tx_cnps, tx_pulls, rx_acks, rx_naks, rx_cnps, rx_pulls;
 	uint64_t timeouts, answers_lost, drops;
 };
+/* For the life of the baseline, and always current. */
 const struct weft_baseline_counters *weft_baseline_stats(const struct weft_baseline *baseline);
 
 /* Payload that was placed by a receiving connection; each byte once. */
@@ -136,6 +143,7 @@ struct weft_baseline_sender { /* of one queue pair of a sending connection */
 	uint32_t window_pkts; /* 0: no limit */
 	uint32_t acked, next, end; /* PSNs: those below are acknowledged, sent, posted */
 };
+/* number: of a sending connection; qp: below settings.qps. */
 void weft_baseline_look(const struct weft_baseline *baseline, uint32_t number, uint32_t qp,
 	struct weft_baseline_sender *sender);
 /* Walks every invariant; aborts on a broken one. */

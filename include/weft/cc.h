@@ -46,6 +46,7 @@ struct weft_cc_config {
 	uint32_t fixed_bytes;        /* "fixed": its window; default max_cwnd_bytes */
 };
 
+/* An acknowledgement that has come in. */
 struct weft_cc_ack {
 	uint64_t now;
 	uint32_t newly_bytes;    /* the receiver's byte counter moved by this much */
@@ -55,12 +56,14 @@ struct weft_cc_ack {
 	bool restore, marked;    /* CC_STATE.restore_cwnd; the trigger carried ECN-CE */
 };
 
+/* By what the loss is known. */
 enum weft_cc_loss_kind {
 	WEFT_CC_LOSS_TRIM,     /* NACKed as trimmed */
 	WEFT_CC_LOSS_NACK,     /* NACKed for another reason */
 	WEFT_CC_LOSS_INFERRED, /* a gap, or a timer */
 };
 
+/* Data that has to be sent again. */
 struct weft_cc_loss {
 	uint64_t now;
 	uint32_t lost_bytes, inflight_bytes; /* inflight after taking lost_bytes out */

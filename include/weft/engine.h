@@ -17,13 +17,12 @@
  *          bytes belong.
  * Paths    A path is an EV with a port (= plane).  What address, flow label or SID list an
  *          EV stands for is the business of whoever puts packets on the wire.
- * Profiles A QP is STRICT (MRC [P 2.1]: writes, and writes with immediate), EXTENDED (sends, reads
- * and
- *          atomics besides, as verbs programs know them from RC), one end of XRC (the same, one
- *          way, to shared queues of the sender's choice) or DATAGRAM (packets of UD between two
- *          queue pairs of the caller's, both ways).  All but the first
- *          are ours (docs/decisions/110), want config.extended_qps, and speak only to a peer
- *          that has agreed; a strict QP counts such packets and drops them.
+ * Profiles A QP is STRICT (MRC [P 2.1]: writes, and writes with immediate), EXTENDED (sends,
+ *          reads and atomics besides, as verbs programs know them from RC), one end of XRC (the
+ *          same, one way, to shared queues of the sender's choice) or DATAGRAM (packets of UD
+ *          between two queue pairs of the caller's, both ways).  All but the first are ours
+ *          (docs/decisions/110), want config.extended_qps, and speak only to a peer that has
+ *          agreed; a strict QP counts such packets and drops them.
  * Threads  One thread at a time per endpoint.  No locks, no globals.
  * Errors   0, or a negative enum weft_error when the *caller* asked for something impossible;
  *          nothing has changed then.  What peers and networks do wrong is counted
@@ -39,6 +38,7 @@ extern "C" {
 struct weft_endpoint; /* one NIC: its QPs, regions, path sets and timers */
 struct weft_qp;       /* one connection; a slot of its endpoint */
 
+/* What functions that return int return when they refuse; 0 when they do not. */
 enum weft_error {
 	WEFT_EINVAL = -1, /* an argument is out of its range */
 	WEFT_EFULL = -2,  /* no free slot, queue full */
@@ -71,11 +71,12 @@ enum weft_status { /* how a work request or a QP ended; order and meaning of ver
 	WEFT_RNR_RETRY_EXCEEDED, /* the peer had no receive posted for too long */
 	WEFT_LOCAL_MEMORY,       /* memory that a work names is not there any more */
 };
+/* Words for people, "retry budget exceeded"; "?" for none of them.  A static string. */
 const char *weft_status_name(int status);
 
 /*
  * Fixed for life.  The first block decides the size of the memory block; counts are powers of
- * two where marked (2^).  weft_config_default() fills all of it for one 8-plane host.
+ * two where marked (2^).
  */
 struct weft_config {
 	uint32_t qps;           /* 2^, 1..65536 */
@@ -109,6 +110,7 @@ struct weft_config {
 	 * atomics, and ends of writes.  NULL: always. */
 	bool (*reach)(void *at, size_t bytes, bool write);
 };
+/* Fills all of it, for one 8-plane host. */
 void weft_config_default(struct weft_config *config);
 /*
  * Why no endpoint can be like that: the field and what it may be, "qps: a power of two, 1 to
@@ -216,6 +218,7 @@ struct weft_recv { /* extended profile */
 	bool spoilt;        /* see weft_recv_spoil() */
 };
 
+/* What is over. */
 enum weft_done_kind {
 	WEFT_DONE_WRITE,
 	WEFT_DONE_RECV_IMM, /* a write with immediate consumed this receive */
@@ -226,12 +229,14 @@ enum weft_done_kind {
 	WEFT_DONE_DATAGRAM,
 	WEFT_DONE_RECV,     /* a send or a datagram has arrived; or a receive was flushed */
 };
+/* Bits of weft_done.flags. */
 enum weft_done_flag {
 	WEFT_DONE_HAS_IMM = 1,
 	WEFT_DONE_SOLICITED = 2,
 	WEFT_DONE_SHUT = 4, /* the window whose key is imm */
 };
 
+/* A completion. */
 struct weft_done {
 	uint64_t id;      /* of the work, or of the consumed receive */
 	uint64_t user;    /* of the QP */
@@ -293,7 +298,8 @@ uint64_t weft_next_timeout(const struct weft_endpoint *ep); /* WEFT_NEVER: idle 
  * than a cache holds.  Steps 0, 1, 2, 3 in this order, some other work between, then the calls.
  */
 void weft_endpoint_fetch(const struct weft_endpoint *ep, unsigned step);
-/* The same for a packet that will be put in: steps 0 and 1, the packet itself in the cache. */
+/* As weft_endpoint_fetch(), for a packet that will be put in: steps 0 and 1, the packet itself in
+ * the cache. */
 void weft_packet_fetch(const struct weft_endpoint *ep, const struct weft_pkt *pkt, unsigned step);
 /* False: weft_output() has nothing to say until something is put in or posted or a timer is due. */
 bool weft_wants_output(const struct weft_endpoint *ep);
@@ -329,6 +335,7 @@ int weft_post_receive(struct weft_qp *qp, const struct weft_recv *recv);
 int weft_work_move(struct weft_qp *qp, uint64_t id, const void *data);
 int weft_recv_spoil(struct weft_qp *qp, uint64_t id);
 int weft_recvq_spoil(struct weft_endpoint *ep, uint32_t recvq, uint64_t id);
+/* Up to max completions of a queue, oldest first; how many there were. */
 size_t weft_poll(struct weft_endpoint *ep, uint32_t cq, struct weft_done done[], size_t max);
 
 /*
@@ -338,6 +345,7 @@ size_t weft_poll(struct weft_endpoint *ep, uint32_t cq, struct weft_done done[],
 int weft_pathset_open(struct weft_endpoint *ep, const struct weft_pathset_attr *attr,
 		      uint32_t *set);
 int weft_pathset_close(struct weft_endpoint *ep, uint32_t set); /* ESTATE: QPs use it */
+/* *qp: until weft_qp_close().  EFULL: no free slot; EINVAL: weft_qp_attr_fault() says why. */
 int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, struct weft_qp **qp);
 /*
  * Why these are EINVAL for weft_qp_open() (to: INIT) or for the move to RTR or RTS: the field and
@@ -346,6 +354,7 @@ int weft_qp_open(struct weft_endpoint *ep, const struct weft_qp_attr *attr, stru
  */
 const char *weft_qp_attr_fault(const struct weft_endpoint *ep, enum weft_qp_state to,
 			       const struct weft_qp_attr *attr);
+/* To the next state, or ERROR from any.  ESTATE: not from here; EINVAL: as weft_qp_open(). */
 int weft_qp_move(struct weft_qp *qp, enum weft_qp_state to, const struct weft_qp_attr *attr,
 		 uint64_t now_ns);
 /* Flushes silently: completions not yet polled are gone as well.  The slot is free again. */
@@ -355,6 +364,7 @@ struct weft_qp *weft_qp_find(struct weft_endpoint *ep, uint32_t qpn); /* NULL: n
  * free slot); it goes to the peer.  No bytes: it reaches none. */
 int weft_region_add(struct weft_endpoint *ep, uint64_t va, void *base, uint64_t len_bytes,
 		    uint32_t pd, uint32_t access, uint32_t salt, uint32_t *rkey);
+/* Packets that name it are refused from now on.  ENOENT: no region has this key. */
 int weft_region_drop(struct weft_endpoint *ep, uint32_t rkey);
 /* From now on the region begins at va, within it or at its end: what lies before is reached by
  * nobody any more.  The region has no windows. */
@@ -456,11 +466,14 @@ struct weft_counters {
 	uint64_t tx_reply, rx_reply; /* packets, among the data */
 	uint64_t drops[WEFT_DROP_COUNT];
 };
+/* For the life of the endpoint, and always current. */
 const struct weft_counters *weft_stats(const struct weft_endpoint *ep);
 /* Generic view of the counters for exporters: name of field i, NULL past the end. */
 const char *weft_counter_name(unsigned i);
+/* The value of field i, which has a name. */
 uint64_t weft_counter_value(const struct weft_counters *c, unsigned i);
 
+/* A QP as it is now, for people and exporters. */
 struct weft_qp_info {
 	uint32_t qpn, peer, peer_qpn, pathset;
 	enum weft_qp_state state;
@@ -474,6 +487,7 @@ struct weft_qp_info {
 };
 void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info);
 
+/* A path as it is now. */
 struct weft_path_info {
 	uint32_t ev, rtt_ns;
 	uint8_t port;
@@ -486,6 +500,7 @@ struct weft_path_info {
 /* index: 0 .. paths of the set - 1; ENOENT past the end. */
 int weft_path_info(const struct weft_endpoint *ep, uint32_t set, uint32_t index,
 		   struct weft_path_info *info);
+/* A path set as it is now.  weft_set_info(): ENOENT: no such set. */
 struct weft_set_info {
 	uint32_t peer, paths, active;
 	uint32_t own_ports, peer_ports, suspect_planes; /* bit masks, bit n = port n from 0 */

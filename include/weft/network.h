@@ -31,6 +31,7 @@ extern "C" {
 
 struct weft_network;
 
+/* Fixed for life. */
 struct weft_network_config {
 	const struct weft_topo *topo; /* outlives the network */
 	uint8_t *memory;              /* slots of frames as bytes; NULL: structs */
@@ -72,11 +73,12 @@ uint64_t weft_network_line_free_ps(
  */
 bool weft_network_send(struct weft_network *network, uint32_t host, uint32_t plane,
 	const struct weft_frame *frame, uint32_t ip_bytes, uint64_t at_ps);
-void weft_network_run(
-	struct weft_network *network, uint64_t now_ps); /* all that happens up to now */
+/* All that happens up to now. */
+void weft_network_run(struct weft_network *network, uint64_t now_ps);
 /* When weft_network_run() will have something to do; WEFT_NEVER: never. */
 uint64_t weft_network_next_ps(const struct weft_network *network);
 
+/* A frame that has left the network. */
 struct weft_network_out {
 	struct weft_frame frame; /* .bytes: less WEFT_FRAME_ETHER_BYTES the IP packet's length */
 	uint64_t at_ps;
@@ -134,6 +136,7 @@ bool weft_network_path_loss(
  */
 struct weft_switch *weft_network_switch(struct weft_network *network, uint32_t node);
 
+/* All of them only grow; the pointer is good for the network's life. */
 struct weft_network_stats {
 	uint64_t sent, arrived, dropped; /* frames; what is missing is in the fabric */
 	uint64_t hops;                   /* frames that switches took in */

@@ -83,6 +83,7 @@ static inline void weft_frame_arrive(
 /* Always: where the table is known, calls through it are then none. */
 #define WEFT_IN_LINE static inline __attribute__((always_inline))
 
+/* A transport and when its lines are free; all of it the caller's. */
 struct weft_nic {
 	const struct weft_transport *transport;
 	void *state;       /* the transport's */

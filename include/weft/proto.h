@@ -143,6 +143,7 @@ enum weft_syndrome {
 	WEFT_AETH_NAK_WIMM_OVERFLOW = WEFT_AETH_NAK_INVALID_REQUEST,
 };
 
+/* EETH.op: what an endpoint operation asks or says. */
 enum weft_ep_op { WEFT_EP_PORT_STATUS = 0, WEFT_EP_EV_PROBE = 1 };
 
 /* SETH.cc_type (0: NSCC state follows); NETH.cc_type is 2 in the only published example. */
@@ -211,6 +212,7 @@ struct weft_pkt_ep { /* ERTH and EETH; the request id travels in PSN[15:0] */
 	uint8_t op;         /* enum weft_ep_op */
 };
 
+/* A packet, decoded; which body it has follows from op. */
 struct weft_pkt {
 	/* envelope */
 	uint32_t peer;      /* whom to / from: the carrier's number for an address */
@@ -240,6 +242,7 @@ static_assert(sizeof(struct weft_pkt) == 64, "one packet, one cache line");
 _Static_assert(sizeof(struct weft_pkt) == 64, "one packet, one cache line");
 #endif
 
+/* The PSN that is n after this one; n may be the two's complement of a step back. */
 static inline uint32_t weft_psn_add(uint32_t psn, uint32_t n)
 {
 	return (psn + n) & WEFT_PSN_MASK;
@@ -251,6 +254,7 @@ static inline int32_t weft_psn_diff(uint32_t a, uint32_t b)
 	return (int32_t)((a - b) << 8) >> 8;
 }
 
+/* A packet of a write, MRC's own. */
 static inline bool weft_op_is_write(uint8_t op)
 {
 	return op >= WEFT_OP_WRITE_FIRST && op <= WEFT_OP_WRITE_ONLY_IMM;
@@ -269,6 +273,7 @@ static inline bool weft_op_is_datagram(uint8_t op)
 	return op == WEFT_OP_DATAGRAM || op == WEFT_OP_DATAGRAM_IMM;
 }
 
+/* A packet of a write to an XRC queue pair. */
 static inline bool weft_op_is_xrc_write(uint8_t op)
 {
 	return op >= WEFT_OP_XRC_WRITE_FIRST && op <= WEFT_OP_XRC_WRITE_ONLY_IMM;
@@ -280,6 +285,7 @@ static inline bool weft_op_is_data(uint8_t op)
 	return weft_op_is_write(op) || weft_op_is_extended(op);
 }
 
+/* An immediate stands behind its headers. */
 static inline bool weft_op_has_imm(uint8_t op)
 {
 	return op == WEFT_OP_WRITE_LAST_IMM || op == WEFT_OP_WRITE_ONLY_IMM ||
@@ -288,6 +294,7 @@ static inline bool weft_op_has_imm(uint8_t op)
 	       op == WEFT_OP_DATAGRAM_IMM;
 }
 
+/* The last packet of its message, or the only one. */
 static inline bool weft_op_ends_message(uint8_t op)
 {
 	return (op >= WEFT_OP_WRITE_LAST && op <= WEFT_OP_WRITE_ONLY_IMM) ||
@@ -330,6 +337,7 @@ enum weft_event_kind {
 	WEFT_EV_COUNT
 };
 
+/* One record of the ring. */
 struct weft_event {
 	uint64_t at_ns;
 	uint32_t qpn;    /* 0: not about one QP */
@@ -338,6 +346,7 @@ struct weft_event {
 	uint64_t a;      /* meaning per kind, see events.def */
 	uint32_t b, c;
 };
+/* A word and a sentence for people; "?" for a kind this version does not know.  Static strings. */
 const char *weft_event_name(uint16_t kind);
 const char *weft_event_text(uint16_t kind);
 /* Names of the fields a, b, c of a kind; "" where unused.  which: 0..2. */

@@ -32,14 +32,15 @@ extern "C" {
 #define WEFT_SWITCH_FAULTS_MAX 16u
 #define WEFT_SWITCH_ANY UINT32_MAX
 
+/* Why a frame was dropped: see switch_drops.def.  NONE is 0: it was not. */
 enum weft_switch_drop {
 #define WEFT_SWITCH_DROP(NAME, key, text) WEFT_SWITCH_DROP_##NAME,
 #include <weft/switch_drops.def>
 #undef WEFT_SWITCH_DROP
 	WEFT_SWITCH_DROP_COUNT
 };
-const char *weft_switch_drop_name(enum weft_switch_drop drop);
-const char *weft_switch_drop_text(enum weft_switch_drop drop);
+const char *weft_switch_drop_name(enum weft_switch_drop drop); /* key for counters */
+const char *weft_switch_drop_text(enum weft_switch_drop drop); /* a sentence */
 
 /* ---- frames ---- */
 
@@ -47,12 +48,14 @@ const char *weft_switch_drop_text(enum weft_switch_drop drop);
 	14                      /* header in front of the IP packet: counted by queues and trims */
 #define WEFT_FRAME_GAP_BYTES 24 /* FCS, preamble, gap: take time on the line, and nothing else */
 
+/* Bits of weft_frame.flags. */
 enum weft_frame_flag {
 	WEFT_FRAME_ECT = 1,       /* ECN-capable: may be marked */
 	WEFT_FRAME_TRIMMABLE = 2, /* may be cut */
 	WEFT_FRAME_CUT_HERE = 4,  /* the switch that holds it has cut it */
 };
 
+/* What a switch sees of a packet. */
 struct weft_frame {
 	uint64_t handle; /* the caller's: which buffer, which packet */
 	uint64_t route;  /* up to four uSIDs to go, the next one in the top 16 bits */
@@ -94,10 +97,12 @@ struct weft_frame_pool {
 	uint32_t free;  /* first of the places given back */
 	uint32_t fresh; /* this one and all behind it have never been used */
 };
+/* Room for n frames, which are lent to the pool for its life. */
 void weft_frame_pool_init(struct weft_frame_pool *pool, struct weft_frame frames[], uint32_t n);
 
 /* ---- how a port treats frames ---- */
 
+/* The queues of a port. */
 enum weft_queue { WEFT_QUEUE_DATA, WEFT_QUEUE_CONTROL, WEFT_QUEUES };
 
 /* All bytes as queues count them; depth is what waits, without the frame on the line. */
@@ -133,8 +138,10 @@ const char *weft_port_profile_fault(const struct weft_port_profile *profile);
 
 /* ---- a switch ---- */
 
+/* Opaque; lies in the block that its owner has lent. */
 struct weft_switch;
 
+/* Fixed for life. */
 struct weft_switch_config {
 	uint32_t ports; /* 1 .. WEFT_SWITCH_PORTS_MAX; each starts down: see weft_switch_port_set */
 	uint32_t sids;  /* room in the table, 1 .. 49152 */
@@ -178,6 +185,7 @@ enum weft_hop_kind {
 	WEFT_HOP_FIELD, /* the same, chosen by bits `shift` and up of the flow: structured EVs; only
 			 * those never set do not count */
 };
+/* One entry's answer. */
 struct weft_hop {
 	uint8_t kind, shift;
 	uint16_t port, ports; /* ports: at least 1 in HASH and FIELD */
@@ -213,6 +221,7 @@ enum weft_switch_drop weft_switch_queue(struct weft_switch *sw, struct weft_fram
 enum weft_switch_drop weft_switch_input_bytes(struct weft_switch *sw, struct weft_frame *frame,
 	uint8_t *ip, size_t ip_bytes, uint64_t now_ps, uint32_t *port);
 
+/* A frame that leaves its port, or comes back. */
 struct weft_departure {
 	struct weft_frame frame;
 	uint64_t starts_ps, ends_ps; /* of its time on the line, gap included */
@@ -247,6 +256,7 @@ void weft_switch_pause(struct weft_switch *sw, uint32_t port, bool pause, uint64
 
 /* Down: what waits comes back as PORT_DOWN.  Up needs weft_switch_port_set() before, once. */
 void weft_switch_port_mark(struct weft_switch *sw, uint32_t port, bool is_up, uint64_t now_ps);
+/* From the next frame on.  rate_bps: 1 Mb/s and up. */
 void weft_switch_port_rate(struct weft_switch *sw, uint32_t port, uint64_t rate_bps);
 /* Frozen: links stay up, what waits stays, what comes is dropped. */
 void weft_switch_freeze(struct weft_switch *sw, bool is_frozen, uint64_t now_ps);
@@ -259,13 +269,15 @@ struct weft_switch_fault {
 	uint64_t route, route_mask; /* uSIDs on arrival: a path; mask 0: any */
 	uint32_t loss_ppm;          /* 0 .. 1000000 */
 };
+/* False: there are WEFT_SWITCH_FAULTS_MAX of them, or a field is out of its range. */
 bool weft_switch_fault_add(struct weft_switch *sw, const struct weft_switch_fault *fault);
-void weft_switch_fault_clear(struct weft_switch *sw);
+void weft_switch_fault_clear(struct weft_switch *sw); /* of all faults */
 /* A black hole: what would follow this entry is dropped (FAULT).  False: no such entry. */
 bool weft_switch_sid_hole(struct weft_switch *sw, uint16_t sid, bool is_hole);
 
 /* ---- eyes: all counters only grow ---- */
 
+/* Of one queue; the fields are in switch_counters.def. */
 struct weft_queue_counters {
 #define WEFT_PORT_COUNTER(field, name, text)
 #define WEFT_QUEUE_COUNTER(field, name, text) uint64_t field;
@@ -273,6 +285,7 @@ struct weft_queue_counters {
 #undef WEFT_PORT_COUNTER
 #undef WEFT_QUEUE_COUNTER
 };
+/* Of one port; the fields are in switch_counters.def. */
 struct weft_port_counters {
 #define WEFT_PORT_COUNTER(field, name, text) uint64_t field;
 #define WEFT_QUEUE_COUNTER(field, name, text)
@@ -290,8 +303,10 @@ uint64_t weft_port_counter_value(const struct weft_port_counters *counters, unsi
 const char *weft_queue_counter_name(unsigned i);
 uint64_t weft_queue_counter_value(const struct weft_queue_counters *counters, unsigned i);
 
+/* Frames dropped for this reason, all ports together. */
 uint64_t weft_switch_drops(const struct weft_switch *sw, enum weft_switch_drop drop);
 uint64_t weft_switch_sid_pkts(const struct weft_switch *sw, uint16_t sid); /* 0 if lean */
+/* What waits, without the frame on the line; exact as said at the top. */
 uint32_t weft_switch_depth_bytes(
 	const struct weft_switch *sw, uint32_t port, enum weft_queue queue);
 /* Recounts what is kept twice; aborts where it differs. */

@@ -64,6 +64,7 @@ enum weft_topo_marks { WEFT_MARKS_UNSAID, WEFT_MARKS_ALL, WEFT_MARKS_CORE };
 struct weft_topo_depth {
 	uint32_t bytes, bdp_permille;
 };
+/* The file gives this depth. */
 static inline bool weft_topo_depth_is_said(const struct weft_topo_depth *depth)
 {
 	return depth->bytes || depth->bdp_permille;
@@ -77,6 +78,7 @@ struct weft_topo_depths {
 	uint16_t trim_size_bytes; /* 0: the file does not say */
 };
 
+/* What a fabric file says, and what follows from it. */
 struct weft_topo_shape {
 	char name[WEFT_TOPO_NAME_BYTES];
 	uint32_t planes;
@@ -104,6 +106,7 @@ int weft_topo_open(struct weft_topo **topo, const char *path, char *error, size_
 int weft_topo_open_text(struct weft_topo **topo, const char *text, size_t text_bytes,
 	const char *name, char *error, size_t error_bytes);
 void weft_topo_close(struct weft_topo *topo); /* NULL is fine */
+/* For the life of topo. */
 const struct weft_topo_shape *weft_topo_shape(const struct weft_topo *topo);
 
 /*
@@ -119,6 +122,7 @@ static inline uint32_t weft_ev_plane(uint32_t ev) /* = the NIC port that it leav
 	return ev >> 16;
 }
 
+/* Which of the T0's uplinks it takes. */
 static inline uint32_t weft_ev_uplink(uint32_t ev)
 {
 	return ev & 0xffff;
@@ -172,6 +176,7 @@ bool weft_topo_host_find(
  */
 enum weft_node_kind { WEFT_NODE_NONE, WEFT_NODE_HOST, WEFT_NODE_T0, WEFT_NODE_T1 };
 
+/* A host or a switch. */
 struct weft_node {
 	enum weft_node_kind kind;
 	uint32_t plane; /* 0 for hosts, which are in all of them */
@@ -179,6 +184,7 @@ struct weft_node {
 	uint32_t ports;
 };
 
+/* A cable. */
 struct weft_link {
 	uint32_t node[2], port[2]; /* [0] is the lower end: host, or T0 */
 	uint32_t plane;
@@ -187,10 +193,12 @@ struct weft_link {
 	bool cabled; /* false: the file says that this cable is missing */
 };
 
+/* Nodes, by their number: below shape.nodes (asserted). */
 struct weft_node weft_topo_node(const struct weft_topo *topo, uint32_t node);
 uint32_t weft_topo_t0(const struct weft_topo *topo, uint32_t plane, uint32_t index);     /* node */
 uint32_t weft_topo_t1(const struct weft_topo *topo, uint32_t plane, uint32_t index);     /* node */
 uint32_t weft_topo_host_t0(const struct weft_topo *topo, uint32_t host, uint32_t plane); /* node */
+/* link: below shape.links. */
 struct weft_link weft_topo_link(const struct weft_topo *topo, uint32_t link);
 /* The link in a port; WEFT_TOPO_NONE: an empty downlink of the last T0. */
 uint32_t weft_topo_port_link(const struct weft_topo *topo, uint32_t node, uint32_t port);
@@ -198,8 +206,10 @@ uint32_t weft_topo_port_link(const struct weft_topo *topo, uint32_t node, uint32
 size_t weft_topo_path_links(
 	const struct weft_topo *topo, uint32_t src, uint32_t dst, uint32_t ev, uint32_t links[4]);
 
+/* The name, cut to bytes; WEFT_TOPO_NAME_BYTES holds any. */
 void weft_topo_node_name(const struct weft_topo *topo, uint32_t node, char *name, size_t bytes);
 void weft_topo_link_name(const struct weft_topo *topo, uint32_t link, char *name, size_t bytes);
+/* By name: the number; WEFT_TOPO_NONE: there is none. */
 uint32_t weft_topo_node_find(const struct weft_topo *topo, const char *name);  /* or NONE */
 uint32_t weft_topo_link_find(const struct weft_topo *topo, const char *name);  /* or NONE */
 uint32_t weft_topo_plane_find(const struct weft_topo *topo, const char *name); /* "p1" or "1" */
@@ -217,6 +227,7 @@ enum weft_route_kind {
 	WEFT_ROUTE_HOST,  /* host addresses, for traffic that is not source routed (TCP) */
 };
 
+/* One entry of a static table. */
 struct weft_route {
 	enum weft_route_kind kind;
 	uint8_t prefix[16];

@@ -19,6 +19,7 @@
 extern "C" {
 #endif
 
+/* Every member required but fetch. */
 struct weft_transport {
 	const char *name;
 	/* Takes one packet in; *place says where its payload belongs, len_bytes 0: nowhere. */

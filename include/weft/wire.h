@@ -128,6 +128,7 @@ struct weft_flow {
 };
 #define WEFT_IPV4_DF 0x4000 /* ipv4_frag of a packet that must not be cut; Linux sends id 0 then */
 
+/* Both addresses are IPv4. */
 bool weft_flow_is_ipv4(const struct weft_flow *flow);
 
 /*
