@@ -184,7 +184,7 @@ function(weft_freestanding)
 endfunction()
 
 # weft_unit(ROOM/FILE [MORE_LIBS...])
-# Builds tests/unit/ROOM/FILE_test.c, which may include the room's "local.h"; ctest label "unit".
+# Builds tests/unit/ROOM/FILE_test.c, which may include the room's ROOM_local.h; ctest label "unit".
 # A row is for tests that want more than their room, or that are of no single source: a source's
 # own test needs none, see weft_units().
 function(weft_unit path)

@@ -4,7 +4,7 @@
  */
 #include "cp.h"
 #include "live_args.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <arpa/inet.h>
 #include <signal.h>

@@ -10,7 +10,7 @@
 #include "capture.h"
 #include "dissect.h"
 #include "live_args.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * long as the plan and the machine is far from busy, so that what is seen is the network's doing.
  */
 #include "demo.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
  */
 #include "human.h"
 #include "term.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <weft/topo.h>
 

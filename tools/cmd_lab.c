@@ -7,7 +7,7 @@
  */
 #include "human.h"
 #include "term.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <weft/lab.h>
 #include <weft/yaml.h>

@@ -9,7 +9,7 @@
 #include "live_args.h"
 #include "perf.h"
 #include "term.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

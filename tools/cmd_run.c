@@ -6,7 +6,7 @@
  * takes this one's place, so signals, exit statuses and process numbers are its own.
  */
 #include "run_env.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <errno.h>

@@ -7,10 +7,10 @@
  */
 #include "live_args.h"
 #include "play.h"
-#include "sim.h"
+#include "sim_text.h"
 #include "sim_progress.h"
 #include "sim_ranks.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <errno.h>

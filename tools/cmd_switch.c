@@ -11,7 +11,7 @@
 #include "switch_dir.h"
 #include "switch_show.h"
 #include "term.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <weft/switchd.h>
 #include <weft/topo.h>

@@ -13,7 +13,7 @@
  * that of the file, whatever the sender does.
  */
 #include "cp.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * own is the same ends the copy.
  */
 #include "cp.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

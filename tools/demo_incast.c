@@ -8,7 +8,7 @@
  */
 #include "demo.h"
 #include "incast.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
  */
 #include "demo.h"
 #include "live_args.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <errno.h>

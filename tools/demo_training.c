@@ -9,7 +9,7 @@
 #include "demo.h"
 #include "live_args.h"
 #include "training.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <limits.h>

@@ -6,7 +6,7 @@
  * does is this table.  To add a verb: cmd_NAME.c, a prototype in verbs.h, a line here, and the
  * file's name in the weft_tool(weft ...) row of CMakeLists.txt.
  */
-#include "verbs.h"
+#include "commands.h"
 
 #include <signal.h>
 #include <stdio.h>

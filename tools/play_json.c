@@ -5,7 +5,7 @@
  * second; a line says what it is by "kind".
  */
 #include "play.h"
-#include "sim.h"
+#include "sim_text.h"
 
 #include <inttypes.h>
 #include <string.h>

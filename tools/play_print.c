@@ -4,7 +4,7 @@
  * that was felt, and the claims, each with what was measured.
  */
 #include "play.h"
-#include "sim.h"
+#include "sim_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

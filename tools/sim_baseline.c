@@ -5,7 +5,7 @@
  * RoCE's switches drop, or pause with --pfc; --switch says otherwise (weft_sim_discipline()).
  */
 #include "live_args.h"
-#include "sim.h"
+#include "sim_text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * A step ends with the last of its flows, computing included; the next one is counted from there.
  * That is what a person who trains sees, so it stands beside the times of messages.
  */
-#include "sim.h"
+#include "sim_text.h"
 
 #include <stdlib.h>
 #include <weft/base.h>

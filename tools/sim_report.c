@@ -6,7 +6,7 @@
  * go well (lost, trimmed, repeated) stands under them, and what it cost last, since only that
  * differs from run to run.
  */
-#include "sim.h"
+#include "sim_text.h"
 
 #include <weft/base.h>
 

@@ -5,7 +5,7 @@
  * For --report: the page is that of `weft play`, which looks at a run while it goes on; and whoever
  * reads it finds on it what to change and play again (docs/scenarios.md has the words).
  */
-#include "sim.h"
+#include "sim_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  *
  * Files know whole nanoseconds; here picoseconds may be said, and a number of bytes alone.
  */
-#include "sim.h"
+#include "sim_text.h"
 
 #include <weft/base.h>
 #include <weft/yaml.h>

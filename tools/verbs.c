@@ -5,7 +5,7 @@
  * Options belong to verbs and are argp's business; here is only the table walk that argp has no
  * word for.  A wrong verb prints the right ones, to stderr, because that is the next question.
  */
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 #include <stdio.h>

@@ -60,7 +60,7 @@ report() {
 wait_port() {
 	"$weft" lab run h2 -- bash -c '
 		for _ in $(seq 200); do
-			case $1 in # tcp/7471 is of rdma_cm: src/api/rdmacm/port.c
+			case $1 in # tcp/7471 is of rdma_cm: src/api/rdmacm/rdmacm_port.c
 			*/*) ss -Hxl | grep -q "@weft-rdmacm/$1/" && exit 0 ;;
 			*) ss -Hltn "sport = :$1" | grep -q . && exit 0 ;;
 			esac

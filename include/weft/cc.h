@@ -13,7 +13,7 @@
  * Memory   state is zeroed before init and lent by the QP; an algorithm owns nothing else.
  * Threads  as engine.h.
  * Adding one: src/core/engine/cc/NAME.c with a `const struct weft_cc_ops weft_cc_NAME`, and one
- * line in weft_cc_all[] (src/core/engine/cc/table.c).
+ * line in weft_cc_all[] (src/core/engine/cc/cc_table.c).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
  *
  * Its interface is rdma-core's <rdma/rdma_cma.h>.  One message is one struct of fixed size; the
  * stream also tells that a peer's process has ended.  Ports of RDMA are a space of their own, two
- * in fact (RDMA_PS_TCP, RDMA_PS_UDP): src/api/rdmacm/port.c.
+ * in fact (RDMA_PS_TCP, RDMA_PS_UDP): src/api/rdmacm/rdmacm_port.c.
  *
  * Threads  Any; one thread of ours waits for all connections of a process.
  */

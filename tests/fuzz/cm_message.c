@@ -5,7 +5,7 @@
  * The first byte is the state, then come bytes of the stream in pieces: how many (a byte), and
  * they; 255 stands for a whole message of which the magic is right, 0 for a deadline that passes.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 #include "unit/rdmacm/fake_objects.h"
 
 #include <endian.h>

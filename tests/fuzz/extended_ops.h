@@ -5,7 +5,7 @@
  * extended_ops - what the target of that name plays with: two endpoints, what their applications
  * have posted, what is on its way between them; and how all that begins.
  */
-#include "local.h"
+#include "engine_local.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  *
  * What was read is in range, and is the same when it is written and read again.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include "greet.h"
 

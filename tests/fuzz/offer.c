@@ -5,7 +5,7 @@
  * Either it is refused with a line that can be shown, or what was read is in range and says the
  * same when it is written and read again.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <stdlib.h>
 #include <string.h>

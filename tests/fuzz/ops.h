@@ -17,7 +17,7 @@
  * whole: all it ever does is succeed, unless its own application asked for trouble (excused).
  * The others may be lied to; for them bounds, order and an end in bounded time are what remains.
  */
-#include "local.h"
+#include "engine_local.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * Whatever he says, no number leads out of a ring, and room that was never given is not believed.
  * The first bytes are the hello; then five each: a byte for what happens, four for how much.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <endian.h>
 

@@ -7,7 +7,7 @@
  * range and was lent; nothing is ours and theirs at once; no count exceeds what was asked for;
  * memory around the shared pages stays untouched (asan).
  */
-#include "local.h"
+#include "shm_local.h"
 
 #include <stdlib.h>
 #include <string.h>

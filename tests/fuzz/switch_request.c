@@ -5,7 +5,7 @@
  * The first byte says how much time passes before, so that reboots end between requests; the rest
  * is the line.  No sockets: whatever a line can do to a switch it does through request_answer().
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -13,7 +13,7 @@ fault() { echo "$1"; faults=1; }
 on() { timeout "${LIMIT:-60}" "$weft" lab run "$1" -- "$weft" run -- "${@:2}"; }
 
 # listens_on HOST PORT: whether somebody listens there; PORT 7471 is TCP's, tcp/7471 and udp/7471
-# are rdma_cm's, whose name the kernel has (src/api/rdmacm/port.c)
+# are rdma_cm's, whose name the kernel has (src/api/rdmacm/rdmacm_port.c)
 listens_on() {
 	case $2 in
 	*/*) "$weft" lab run "$1" -- ss -Hxl | grep -q "@weft-rdmacm/$2/" ;;

@@ -271,11 +271,31 @@ static void check_listed_test(const char *path)
 		fault(path, 1, "no weft_unit() runs this test");
 }
 
+static const char *name_of(const char *path)
+{
+	return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
+static bool is_product(const char *path)
+{
+	return starts_with(path, "src/") || starts_with(path, "tools/") ||
+	       starts_with(path, "include/");
+}
+
+/* A name in a stack trace or a question says which file: no two of the product share one. */
+static void check_name(const char *path)
+{
+	for (size_t i = 0; is_product(path) && i < n_paths; i++)
+		if (is_product(paths[i]) && !strcmp(name_of(paths[i]), name_of(path)) &&
+			strcmp(paths[i], path) < 0)
+			fault(path, 1, "%s has this name as well", paths[i]);
+}
+
 /* The first three lines carry the licence, and those of a source its name and purpose. */
 static void check_opening(const struct file *f, char first[3][256])
 {
 	char want[256];
-	const char *name = strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path;
+	const char *name = name_of(f->path);
 
 	if (!strstr(first[0], "SPDX-License-Identifier: BSD-2-Clause") &&
 		!strstr(first[1], "SPDX-License-Identifier: BSD-2-Clause"))
@@ -324,6 +344,7 @@ static void check_file(const char *path)
 	if (f.is_c && f.line > FILE_LINES_MAX)
 		fault(path, f.line, "%d lines, at most %d", f.line, FILE_LINES_MAX);
 	check_opening(&f, first);
+	check_name(path);
 	if ((starts_with(path, "src/") || starts_with(path, "tools/")) && ends_with(path, ".c"))
 		check_test(path);
 	if (starts_with(path, "tests/unit/") && ends_with(path, "_test.c"))
@@ -409,8 +430,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n_paths; i++) {
 		if (!stat(paths[i], &st) && S_ISREG(st.st_mode))
 			check_file(paths[i]);
-		free(paths[i]);
 	}
+	for (size_t i = 0; i < n_paths; i++)
+		free(paths[i]);
 	free(rooms);
 	printf("%zu files and folders, %u faults\n", n_paths, n_faults);
 	return n_faults > 0;

@@ -7,7 +7,7 @@
  * programs link into themselves and of which there may be several in one process.  The library is
  * never closed: its threads would outlive their code.
  */
-#include "local.h"
+#include "gpu_local.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
  * Not taken: a thread that copies by cuMemcpy() (a wake-up per piece, and nobody to tell of
  * errors); cuLaunchHostFunc() (runs in a thread of the driver, that must not call it).
  */
-#include "local.h"
+#include "gpu_local.h"
 
 #include <pthread.h>
 #include <stdlib.h>

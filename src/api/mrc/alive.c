@@ -7,7 +7,7 @@
  * address may come back as another object's, and then the second destroy hits that one: who wants
  * to be sure clears his pointers.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <stdlib.h>
 

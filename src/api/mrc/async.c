@@ -6,7 +6,7 @@
  * neither takes the other's events.  The API has no descriptor for events; whether to wait is read
  * from the verbs context's, which is what its examples open and programs know how to set.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
  * Parameters come as floats in the units of the UET tables; the engine calculates in integers, so
  * that a seed means the same on every machine.  Ranges are checked here, where floats still are.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * for all of them, because a QP cannot tell them apart.  A replaced EV starts as GOOD: what was
  * found out about the old one is not true of the new one; or as DENIED, where the entry says so.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * one, because the API wants the earlier ones done when a later one fails.  So a profile that lacks
  * something on its way to ONLINE keeps what came with the move, and stays OFFLINE.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <errno.h>
 #include <string.h>

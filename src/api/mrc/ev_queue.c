@@ -5,7 +5,7 @@
  * The queue itself holds nothing but its place, so it cannot overrun.  A reader that falls behind
  * by more than the queue's size loses the oldest, and is told exactly how many with the next event.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <limits.h>
 #include <stdlib.h>

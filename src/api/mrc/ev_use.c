@@ -13,7 +13,7 @@
  * are denied where there is none to take it.  A path beyond the number of places that the QP began
  * with (a copy of an EV was replaced by something else) is used from the next RTR on.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <stdlib.h>
 #include <string.h>

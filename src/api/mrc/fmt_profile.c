@@ -6,7 +6,7 @@
  * has changed nothing.  A profile that nobody has configured is in state INIT; it takes up a slot
  * only from OFFLINE on.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * system's, so a hint is kept, checked and given back, and a QP holds on to it; nothing else
  * follows from it.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <stdlib.h>
 #include <string.h>

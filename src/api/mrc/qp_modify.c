@@ -7,7 +7,7 @@
  * and not looked at.  The program's values are kept beside the device's, because the device takes
  * both roles' windows in one go and programs give them one by one.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * A context that is not Weft's is no error to the application's question, which has an answer for
  * it; the controller's older question has none, so there it is ENODEV.
  */
-#include "local.h"
+#include "mrc_local.h"
 
 #include <string.h>
 

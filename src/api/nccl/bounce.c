@@ -11,7 +11,7 @@
  * much as a message has (they come in hundreds of megabytes); pinning the peer's buffers anew for
  * each message (milliseconds).
  */
-#include "local.h"
+#include "nccl_local.h"
 
 #include <string.h>
 #include <sys/mman.h>

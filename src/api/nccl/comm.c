@@ -5,7 +5,7 @@
  * Spraying never shows: an immediate comes up when all of its write and all writes before it are
  * there.  Nothing has a thread: whoever asks for a request makes all of the connection go on.
  */
-#include "local.h"
+#include "nccl_local.h"
 
 #include <errno.h>
 #include <stdlib.h>

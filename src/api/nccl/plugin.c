@@ -2,7 +2,7 @@
 /*
  * plugin - the tables that NCCL looks for by name, and the little in which its versions differ.
  */
-#include "local.h"
+#include "nccl_local.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * is; and a request is done when the last copy is: a kernel that is told then may read, and there
  * is nothing to flush.  Pieces are given back in order, and the sender is told of several at once.
  */
-#include "local.h"
+#include "nccl_local.h"
 
 #include <errno.h>
 

@@ -2,17 +2,17 @@
 /*
  * call - who connects, on his way to the port that he calls.
  *
- * The places of the port (port.c) are tried one after the other, nearly always the first alone.
- * Who listens speaks first and names the port that he serves, so that a stranger who has the place
- * is sent nothing.  One that says nothing at all may be a stranger or a server that is stopped or
- * busy; so he is given a quarter of a second, and twice that in the next round, until as long has
- * been called as the kernel's CM would: 16 times 4.3 s.
+ * The places of the port (rdmacm_port.c) are tried one after the other, nearly always the first
+ * alone. Who listens speaks first and names the port that he serves, so that a stranger who has the
+ * place is sent nothing.  One that says nothing at all may be a stranger or a server that is
+ * stopped or busy; so he is given a quarter of a second, and twice that in the next round, until as
+ * long has been called as the kernel's CM would: 16 times 4.3 s.
  *
  * Where nobody serves the port it is called again for half a second: a server that listens anew
  * for each connection (perftest's does) may be a moment behind a client, which resolves its address
  * quicker here than by a network.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -10,8 +10,8 @@
  * An event that somebody waits for must not fail for want of memory.  So each id has as many events
  * in reserve as may still be told of it, and calls that have one told add theirs, or fail.
  */
-#include "local.h"
-#include "newer.h"
+#include "rdmacm_local.h"
+#include "rdmacm_newer.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * Defaults where a program gives no parameters are the kernel's: as much as the device has, seven
  * tries.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <netinet/in.h>
 #include <string.h>

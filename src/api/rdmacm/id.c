@@ -9,7 +9,7 @@
  * Who has a device has a domain on it, too: programs that bring their own queue pairs make them
  * there (pyverbs does).  Of the options, type of service has no meaning here and is taken.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <infiniband/ib.h>
 #include <netinet/in.h>

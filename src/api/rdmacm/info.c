@@ -8,8 +8,8 @@
  * Newer programs look up by an id and are told by an event.  Here the look-up is done within the
  * call, as all resolving of ours is; names that InfiniBand's subnet knows are refused.
  */
-#include "local.h"
-#include "newer.h"
+#include "rdmacm_local.h"
+#include "rdmacm_newer.h"
 
 #include <netdb.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * Descriptors are the program's: the last eighth of them is never taken for callers, and where
  * there are none the door is shut for a moment, instead of asking accept() for ever.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

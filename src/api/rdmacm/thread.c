@@ -11,7 +11,7 @@
  * are closed at once, or a peer would not see that the parent ends, and a port would not be free
  * then.  What it makes itself begins anew, with a thread and devices of its own.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <signal.h>
 #include <sys/epoll.h>

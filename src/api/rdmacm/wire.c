@@ -12,7 +12,7 @@
  * left (libfabric's rxm does), and what it had not yet delivered with it.  When it has been told,
  * TIMEWAIT_EXIT follows at both ends: nothing of the queue pair is under way any more then.
  */
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <endian.h>
 #include <string.h>

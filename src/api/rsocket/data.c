@@ -5,7 +5,7 @@
  * Both directions copy, through the rings; so a program may reuse its memory at once, as sockets
  * promise.  All calls are two: a vector of pieces written, a vector of pieces read.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <limits.h>
 #include <string.h>

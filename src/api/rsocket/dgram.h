@@ -2,7 +2,7 @@
 #ifndef RSOCK_DGRAM_H
 #define RSOCK_DGRAM_H
 /* What dgram.c, a socket of datagrams, and way.c, its ways to others, share. */
-#include "local.h"
+#include "rsocket_local.h"
 
 #define DGRAM_MAGIC 0x57525544u /* WRUD */
 

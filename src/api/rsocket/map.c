@@ -12,7 +12,7 @@
  * with, a packet at most, leaves when all before it has been acknowledged, and so does the next
  * riowrite(): a round trip each, the price of an order that the wire does not have.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <endian.h>
 #include <string.h>

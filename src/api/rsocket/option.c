@@ -6,7 +6,7 @@
  * kernel's TCP (keepalive, no delay, the size of segments) is kept, told again, without effect: a
  * stream here sends at once in any case.  Anything unknown is refused, so that programs see it.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

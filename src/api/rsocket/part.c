@@ -6,7 +6,7 @@
  * do it.  So the end of a stream waits until all of it is in the peer's memory, at most as long
  * as a queue pair tries, or as SO_LINGER says; and a process that ends closes what it has open.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <unistd.h>
 

@@ -10,7 +10,7 @@
  * on with their condition fulfilled.  So it kicks: an eventfd in the set stays readable until all
  * that slept at that moment have looked.
  */
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * Limits are the device's own.  Structures come with the caller's size, which may be of a newer or
  * an older header: what he has beyond ours is zero, what we have beyond his is not written.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 #include <endian.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * lose, and the plain way of polling sees the same order.  LIDs, service levels and VLANs are
  * zero here, as the packets have none.  Times are of the device's clock, which is monotonic.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 #include <endian.h>
 

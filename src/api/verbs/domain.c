@@ -12,8 +12,8 @@
  * Device memory of a card is memory that no host can see.  Here host memory stands in: it behaves
  * as the interface says and is no faster than any other.
  */
-#include "local.h"
-#include "newer.h"
+#include "verbs_local.h"
+#include "verbs_newer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  * From every one of them the address can be told, so a program may use any.  A device of IPv6
  * addresses, as in a lab, has its first one in all four.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
  * Handles for steering DMA and counters of completions are a card's; they are refused as by a
  * provider without them.
  */
-#include "newer.h"
+#include "verbs_newer.h"
 
-#include "local.h"
+#include "verbs_local.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -10,7 +10,7 @@
  *
  * A name has several versions at once, which a version script cannot say; hence .symver.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 #define NAME(name, version) name "@IBVERBS_PRIVATE_" version
 #ifdef __clang__

@@ -2,7 +2,7 @@
 /*
  * words - code points of verbs as text, and rates as numbers.  The numbers are IBTA's.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 static const char *word(const char *const words[], size_t n, size_t i)
 {

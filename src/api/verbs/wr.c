@@ -6,7 +6,7 @@
  * work is executed before that has returned success (ibv_wr_post(3)).  Their gather lists and
  * inline bytes lie in arrays with room for a whole queue.
  */
-#include "local.h"
+#include "verbs_local.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  *
  * All of this is rare, and may search.
  */
-#include "local.h"
+#include "engine_local.h"
 
 /* Completions of this turn that speak of bytes which are not there; false: there are none. */
 static bool spoil_done(struct weft_qp *qp, uint32_t index, bool of_receives)

@@ -5,8 +5,8 @@
  * A SACK says four things at once: what has arrived (cumulative PSN, 64 bits, and the PSN that
  * triggered it), how that one path is doing (M), how the receiver's byte counter moved (the
  * clock of congestion control), and by its clear bits what had not arrived when it was made.
- * The last is used only together with evidence in loss.c: for other implementations a clear bit
- * may mean "no information" [P 1.9].
+ * The last is used only together with evidence in engine_loss.c: for other implementations a clear
+ * bit may mean "no information" [P 1.9].
  *
  * Messages are completed by the transport ACK, not by a SACK [P 2.4], in posting order [P 8.13].
  *
@@ -14,7 +14,7 @@
  *
  * Hot: ack_in_sack() runs per SACK.
  */
-#include "local.h"
+#include "engine_local.h"
 
 void ack_in_progress(struct weft_qp *qp, uint64_t now)
 {

@@ -25,7 +25,7 @@
  *
  * Hot: ack_out_on_data() per packet, the rest per answer.
  */
-#include "local.h"
+#include "engine_local.h"
 
 enum { MORE_SACKS = 3, ACKS_FEW = 4 };
 
@@ -59,7 +59,7 @@ static struct answer answer_to(const struct weft_qp *qp, const struct weft_pkt *
 	};
 }
 
-/* Data comes in: paths for our answers are to be kept known (probe.c). */
+/* Data comes in: paths for our answers are to be kept known (engine_probe.c). */
 static void hear_inbound(struct weft_qp *qp, uint64_t now)
 {
 	struct weft_endpoint *ep = qp->ep;

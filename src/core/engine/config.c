@@ -8,7 +8,7 @@
  *
  * Defaults are those of one 8 x 100 Gb/s host with a 12 us round trip [P 5.3], [P 8.16].
  */
-#include "local.h"
+#include "engine_local.h"
 
 #include <weft/rtt.h>
 

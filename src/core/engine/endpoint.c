@@ -6,7 +6,7 @@
  * for real.  Input goes to the file that owns the opcode; output is timers first, then answers
  * (they are small and keep the peer's clock running), then data in turns of SEND_BURST.
  */
-#include "local.h"
+#include "engine_local.h"
 
 struct carver {
 	uintptr_t at;

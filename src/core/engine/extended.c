@@ -10,7 +10,7 @@
  * All state beyond a strict QP's is in struct ext, of which there are config.extended_qps: an
  * endpoint of the simulator has none.
  */
-#include "local.h"
+#include "engine_local.h"
 
 static bool recvq_exists(const struct weft_endpoint *ep, uint32_t number)
 {

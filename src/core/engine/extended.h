@@ -2,8 +2,8 @@
 #ifndef WEFT_ENGINE_EXTENDED_H
 #define WEFT_ENGINE_EXTENDED_H
 /*
- * The extended profile's part of local.h, which includes it at its end: what a QP of any kind but
- * STRICT has beyond a strict one, and the calls between the files that serve it.
+ * The extended profile's part of engine_local.h, which includes it at its end: what a QP of any
+ * kind but STRICT has beyond a strict one, and the calls between the files that serve it.
  */
 
 struct recv_slot { /* where a posted receive leads; its id is in rq[] */
@@ -143,7 +143,7 @@ void recvq_refuse(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now);
 void recvq_on_rnr(struct weft_qp *qp, const struct weft_pkt_nack *nack, uint64_t now);
 uint64_t recvq_rnr_ns(uint8_t code);
 
-/* xrc.c */
+/* engine_xrc.c */
 bool xrc_belongs(const struct weft_qp *qp, const struct weft_pkt *pkt); /* a request */
 /* The packet's queue becomes the QP's until xrc_leave(); false: it is refused. */
 bool xrc_enter(struct weft_qp *qp, const struct weft_pkt *pkt);

@@ -2,8 +2,8 @@
 #ifndef WEFT_ENGINE_HOT_H
 #define WEFT_ENGINE_HOT_H
 /*
- * The short part of local.h, which includes it at its end, that runs per packet: in a header, so
- * that it is inlined whatever the build does.
+ * The short part of engine_local.h, which includes it at its end, that runs per packet: in a
+ * header, so that it is inlined whatever the build does.
  */
 
 static inline bool window_has(const struct weft_qp *qp, uint32_t psn)

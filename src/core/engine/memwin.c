@@ -11,7 +11,7 @@
  * for later (tails.c) are stored now.  Replies that are still to leave are refused, as where a
  * region is dropped.
  */
-#include "local.h"
+#include "engine_local.h"
 
 static struct region *find(const struct weft_endpoint *ep, uint32_t rkey)
 {

@@ -14,7 +14,7 @@
  * A packet that was only late (three full queues at full load) is called lost all the same: quick
  * detection is worth that.  When it turns up, its path is taken back at once, without proofs.
  */
-#include "local.h"
+#include "engine_local.h"
 
 /* clang-format off */
 enum { BUG = 0, E = 1 + WEFT_PATH_EMPTY, G = 1 + WEFT_PATH_GOOD, S = 1 + WEFT_PATH_SKIP,
@@ -123,7 +123,7 @@ void path_on_delivery(struct weft_qp *qp, const struct sent_rec *rec, uint64_t n
 		path_revive(qp->ep, qp->set, rec->path, now);
 }
 
-/* Nobody is to blame; but should this be the last path, it has nothing to show (probe.c). */
+/* Nobody is to blame; but should this be the last path, it has nothing to show (engine_probe.c). */
 void path_on_silence(struct pathset *set, uint32_t index)
 {
 	set->silent_path = (uint16_t)(index + 1);

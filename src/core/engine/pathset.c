@@ -19,7 +19,7 @@
  *
  * Hot: pathset_pick_many() runs per packet.
  */
-#include "local.h"
+#include "engine_local.h"
 
 enum { REST_TURNS = 64 };
 

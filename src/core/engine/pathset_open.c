@@ -5,7 +5,7 @@
  * Shares [P 3.1]: every plane gets the same number of active paths, active / planes rounded up, the
  * rest of its paths are backups.  The floor is [P 8.18]: max(planes, active / 4).
  */
-#include "local.h"
+#include "engine_local.h"
 
 static bool attr_is_sane(const struct weft_endpoint *ep, const struct weft_pathset_attr *attr)
 {

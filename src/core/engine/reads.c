@@ -18,7 +18,7 @@
  * that is dropped meanwhile turn into refusals, too: their packets keep their PSNs and lose their
  * bytes.
  */
-#include "local.h"
+#include "engine_local.h"
 
 enum { ATOMIC_BYTES = sizeof(uint64_t) };
 

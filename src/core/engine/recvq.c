@@ -17,7 +17,7 @@
  * beyond them again when as much time as it has waited already is over, so that a receive that is
  * a little late is found soon, and one that is not costs few packets.
  */
-#include "local.h"
+#include "engine_local.h"
 
 #define FIRST_WAIT_NS UINT64_C(50000) /* beyond the tries */
 

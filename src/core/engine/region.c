@@ -9,7 +9,7 @@
  * (an empty slot, a region without that access) has no bytes to reach, whatever key and domain a
  * packet names.
  */
-#include "local.h"
+#include "engine_local.h"
 
 /* Odd steps come by every slot of a power of two. */
 uint32_t region_free_slot(const struct weft_endpoint *ep, uint32_t salt)

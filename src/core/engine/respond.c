@@ -12,7 +12,7 @@
  *
  * Hot: respond_write() runs per packet.
  */
-#include "local.h"
+#include "engine_local.h"
 
 #define SLOW __attribute__((noinline)) /* off the common path: see respond_write() */
 

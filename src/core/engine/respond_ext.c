@@ -9,7 +9,7 @@
  * A send that is longer than its receive is taken without being placed, and fails the QP only in
  * its turn: what was sent before it still arrives, as verbs programs expect.
  */
-#include "local.h"
+#include "engine_local.h"
 
 static bool belongs(const struct weft_qp *qp, const struct weft_pkt *pkt)
 {

@@ -13,7 +13,7 @@
  *
  * Hot: all but sent_drop_all().
  */
-#include "local.h"
+#include "engine_local.h"
 
 static uint16_t *page_slot(const struct weft_qp *qp, uint32_t psn)
 {

@@ -13,7 +13,7 @@
  * bytes stay unordered in both.  Where more ends wait than there is room for, the rest is placed
  * at once.
  */
-#include "local.h"
+#include "engine_local.h"
 
 void tails_keep(struct weft_qp *qp, const struct weft_pkt *pkt, struct weft_place *place)
 {

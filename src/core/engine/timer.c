@@ -12,7 +12,7 @@
  * and an entry that comes up too early is put back.  A wheel would be as fast but costs
  * memory per endpoint, and the simulator has a hundred thousand of those.
  */
-#include "local.h"
+#include "engine_local.h"
 
 void timer_init(struct weft_endpoint *ep)
 {

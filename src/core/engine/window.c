@@ -9,7 +9,7 @@
  *
  * Hot: all of it.
  */
-#include "local.h"
+#include "engine_local.h"
 
 uint32_t window_advance(struct weft_qp *qp)
 {

@@ -6,7 +6,7 @@
  * dumps of several hosts are merged by sort(1).  Keys come from events.def and nowhere else.  No
  * library here: we write seven kinds of characters, and jansson would allocate for each of them.
  */
-#include "local.h"
+#include "trace_local.h"
 
 /* RFC 8259: quotes, backslashes and control characters; the rest of UTF-8 stands as it is. */
 static void print_string(struct weft_sink *sink, const char *text)

@@ -12,7 +12,7 @@
  *
  * Source: draft-ietf-opsawg-pcapng, sections 3 and 4; link types: draft-ietf-opsawg-pcaplinktype.
  */
-#include "local.h"
+#include "trace_local.h"
 
 #include <string.h>
 

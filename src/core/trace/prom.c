@@ -8,7 +8,7 @@
  * and a second description would drift.  Values are integers and printed exactly; Prometheus
  * itself keeps doubles and will round above 2^53.
  */
-#include "local.h"
+#include "trace_local.h"
 
 #define LABEL_SPECIAL "\\\"\n"
 

@@ -6,7 +6,7 @@
  * buffer of our own: stdio has one, and a socket's owner knows better how large his should be.
  * Errors stick to the sink, which keeps exporters free of a check behind every comma.
  */
-#include "local.h"
+#include "trace_local.h"
 
 #include <errno.h>
 #include <string.h>

@@ -22,7 +22,7 @@
  */
 #include <weft/base.h>
 
-#include "local.h"
+#include "wire_local.h"
 
 enum {
 	IPV6_BYTES = 40,

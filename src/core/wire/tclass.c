@@ -12,7 +12,7 @@
  * a liar gains a NACK for a packet whose payload is then ignored, which he could get by not sending
  * it.
  */
-#include "local.h"
+#include "wire_local.h"
 
 enum { ECN_MASK = 3, ECN_ECT0 = 2, ECN_CE = 3 };
 

@@ -5,8 +5,8 @@
  * Layouts are structs of byte arrays, drawn below as the tables of the specification have them, and
  * read or written field by field: no bit-fields (their order is the compiler's), no packed structs
  * (they invite unaligned pointers), no generic table walker on this path (one was considered: it
- * costs an order of magnitude more than straight stores; fields.c has the table, for showing only,
- * and a test holds the two together).
+ * costs an order of magnitude more than straight stores; wire_fields.c has the table, for showing
+ * only, and a test holds the two together).
  *
  * A decoder for strangers' bytes is strict where a wrong value could later be acted on (opcode,
  * TVer, partition, lengths, enumerations) and blind where the specification says reserved.  All
@@ -23,7 +23,7 @@
  */
 #include <weft/base.h>
 
-#include "local.h"
+#include "wire_local.h"
 
 struct bth { /* [P 1.3] */
 	uint8_t op;       /* 110 and the RC opcode */

@@ -13,7 +13,7 @@
  * Names are a file per lab, bound over /etc/hosts in a mount namespace of the program's own: no
  * resolver is needed, and nothing outside sees it.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

@@ -11,7 +11,7 @@
  * deadline; who has may be a demonstration that asks again after an hour, and is hung up on when
  * all places are taken and nobody has been silent for longer.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  * A failed request does not stop those behind it: after a fault, "as much as is possible now" is
  * the right state; the first failure is kept with a word for people and the kernel's own.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>

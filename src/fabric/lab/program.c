@@ -9,7 +9,7 @@
  * A cable that is down at either end is down for the program at both: it would hand frames to the
  * kernel, which drops them, uncounted.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <weft/xdp.h>
 

@@ -5,7 +5,7 @@
  * The counters are part of a seg6local route, so the whole table is read and what has no such
  * action is passed over: asking for one uSID would match any longer prefix that covers it.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <errno.h>
 #include <linux/lwtunnel.h>

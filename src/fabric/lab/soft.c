@@ -13,7 +13,7 @@
  *
  * Its namespace has no IPv6: what arrives is the process's, and the kernel need not look at it.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
  * Counters of all links are read at once and kept for a moment: who draws a picture asks for each
  * link in turn, and every answer costs the process that forwards some time.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <jansson.h>
 #include <stdlib.h>

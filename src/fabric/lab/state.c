@@ -7,7 +7,7 @@
  * can be had is litter and is swept away by whoever comes by.  A process id in a file could
  * belong to someone else by then.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <weft/switchd.h>
 

@@ -5,7 +5,7 @@
  * One word on a command line, one field in the options, the same everywhere else: whoever uses a
  * lab sees hosts, faults and counters, and should not have to know who forwards.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <string.h>
 

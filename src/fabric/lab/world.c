@@ -11,7 +11,7 @@
  * link-local ones would only start neighbour discovery, and a host's own addresses stay usable
  * on "lo" whatever happens to its ports; which one a packet leaves with is said by the route.
  */
-#include "local.h"
+#include "lab_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
  * A switch remembers what it wants to tell until it is asked, and takes back what is out of date by
  * then; so where too many are under way, asking later is enough.
  */
-#include "local.h"
+#include "network_local.h"
 
 enum { PAUSE_BYTES = 84 }; /* 64 from address to FCS; preamble and gap */
 

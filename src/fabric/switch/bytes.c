@@ -12,7 +12,7 @@
  * Ethernet may pad a short frame: what lies behind the IP packet is cut off.  A packet shorter than
  * it says was damaged; a trimmed one is not, since its length was corrected.
  */
-#include "local.h"
+#include "switch_local.h"
 
 enum {
 	IPV6_BYTES = 40,

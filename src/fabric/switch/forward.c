@@ -22,7 +22,7 @@
  *
  * Hot: once per packet.
  */
-#include "local.h"
+#include "switch_local.h"
 
 enum { USIDS = 6 };
 

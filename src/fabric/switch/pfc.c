@@ -11,7 +11,7 @@
  * Only data is paused, one priority of the eight.  Frames of MAC control are the caller's: it
  * carries "stop" and "go on" to the other end of the link in the time that this takes.
  */
-#include "local.h"
+#include "switch_local.h"
 
 /* The lender may change profiles at any time, and they are few. */
 static bool has_pauses(const struct weft_switch *sw)

@@ -19,7 +19,7 @@
  *
  * Hot: once in, once out per packet.
  */
-#include "local.h"
+#include "switch_local.h"
 
 #define TRIM_MARKS (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)
 

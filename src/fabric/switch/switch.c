@@ -10,7 +10,7 @@
  * Bytes are rewritten only when the frame has been queued: one that is dropped goes back to the
  * caller as it came, except for an SRH whose segment was taken up.
  */
-#include "local.h"
+#include "switch_local.h"
 
 static size_t take_room(size_t *at, size_t bytes)
 {

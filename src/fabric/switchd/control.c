@@ -11,7 +11,7 @@
  * packet is moved; the largest fabric that fits a machine takes a few milliseconds, during which
  * packets lie in rings, with their time stamps.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <errno.h>
 #include <stdio.h>

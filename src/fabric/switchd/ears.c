@@ -18,7 +18,7 @@
  * An ear that finds the baton taken leaves its work to who has it.  The main thread waits for it:
  * an ear that has it sees that it is wanted after each turn, and lets it go.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -17,7 +17,7 @@
  * A link that is down must look so to the host's kernel: our end is switched off, and the other
  * loses its carrier.  The other way round, we are told when it does.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

@@ -14,7 +14,7 @@
  *
  * To size the pool by the number of programs was the other way: 2,048 of them would be 1.7 GB.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #define FULL_MIN 64u
 #define FULL_PER_PLANE 16u

@@ -11,7 +11,7 @@
  * The bytes may be changed by a foul process while they are read, so each is read once where it
  * decides how far to go.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <netinet/in.h>
 

@@ -6,7 +6,7 @@
  * a switch has tools that know those; reasons of drops have ours, because SAI has none as fine.
  * All numbers only grow, but for depth, watermarks and states.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>

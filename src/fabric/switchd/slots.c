@@ -6,7 +6,7 @@
  * known where they are: the rings' room remembers what each process has, the network what is on its
  * way, and the interfaces' edge what it receives into.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <stdlib.h>
 

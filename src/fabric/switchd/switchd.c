@@ -9,7 +9,7 @@
  * The pool's memory is given out by the kernel as it is touched, so its size is what may be needed
  * at worst (every host's programs and every queue of the fabric full), not what is used.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  * over the fabric.  Tables of nodes and links were the alternative: 2 million links at full
  * size, a hundred megabytes to say what a division says.
  */
-#include "local.h"
+#include "topo_local.h"
 
 #include <inttypes.h>
 #include <stdio.h>

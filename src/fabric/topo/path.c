@@ -22,7 +22,7 @@
  * reads the sender's EV from the destination address of what it gets, whatever middle boxes or
  * the receiver's kernel do to UDP source port and flow label.
  */
-#include "local.h"
+#include "topo_local.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * 1000 bytes; KiB exists for those who mean 1024).  All arithmetic is on integers, so that a
  * value means the same number everywhere; what would need rounding is refused.
  */
-#include "local.h"
+#include "topo_local.h"
 
 #include <string.h>
 

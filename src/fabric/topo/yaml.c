@@ -7,7 +7,7 @@
  * path of the field, say what is wrong and what would be right; the first one ends the reading,
  * since later ones are often only its echo.
  */
-#include "local.h"
+#include "topo_local.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  *
  * The program counts what leaves per queue only; what leaves per port is their sum.
  */
-#include "local.h"
+#include "xdp_local.h"
 
 #include <bpf/bpf.h>
 #include <stdlib.h>

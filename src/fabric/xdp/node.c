@@ -5,7 +5,7 @@
  * Tables come from the file at the start and after each reboot, and from nowhere else.  Thresholds
  * are the network's.
  */
-#include "local.h"
+#include "xdp_local.h"
 
 #include <weft/network.h>
 

@@ -8,7 +8,7 @@
  * The driver's mode is asked for and nothing else: the kernel's generic mode works everywhere, but
  * behind a copy into one piece, and without many of the savings that this room exists for.
  */
-#include "local.h"
+#include "xdp_local.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

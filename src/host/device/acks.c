@@ -17,7 +17,7 @@
  * Both end well before a peer asks what has become of its packets: after two round trips on an idle
  * fabric, where nothing is known yet (loss.c, probe_wait_ns()).
  */
-#include "local.h"
+#include "device_local.h"
 
 #define HOLD_NS 25000u
 #define KEEP_NS 30000u /* a post after this takes them along */

@@ -12,7 +12,7 @@
  * Every datagram sent looks for its contact, so they are found by a hash of what names them.  Who
  * chooses numbers so that all meet in one bucket makes it the list that it would be without.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
  * which verbs tells in the order of posting); sequence numbers and repeats in this room (a second
  * transport beside the engine's).
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * rings: whatever it did there would be done to the parent.  So its devices are dead from the
  * beginning, without a lock being touched.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <stdio.h>

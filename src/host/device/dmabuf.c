@@ -13,7 +13,7 @@
  * shrinking promises the same and is taken, too: it is what udmabuf makes DMA-BUFs of, and has no
  * caches to care for.  Any other file could be cut off under us, which is SIGBUS: refused.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * it is and everything behind it as flushed, from the program's own queue, so that nothing the
  * program has posted stays without an answer, whatever the engine knew of it.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
  * Each listener has a queue of its own, so that who waits in one interface neither takes another's
  * events nor wakes for them.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@
  * comes is limited per source (greet_limit.c), and what answers a stranger goes to where the
  * greeting came from and is no longer than it was, so that nobody can use us against a third.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -3,7 +3,8 @@
 #define DEVICE_GREET_H
 /*
  * greet - what devices say to each other, and what the files about it share: greet.c asks,
- * greet_in.c hears, identity.c says who may be believed, greet_limit.c how often.  For local.h.
+ * greet_in.c hears, identity.c says who may be believed, greet_limit.c how often.  For
+ * device_local.h.
  */
 #include <weft/base.h>
 #include <weft/session.h>

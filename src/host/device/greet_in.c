@@ -15,7 +15,7 @@
  * random number; B has learned before A sends its first datagram; and what is lost A asks for
  * again, so that B waits for nobody.  A process takes the place of its former life by its echo.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -16,7 +16,7 @@
  * Sources are remembered while there is room; of those that are too many the one goes whose
  * bucket has been full the longest.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
  * have is not known: the first few are asked, a few others in turn, and whoever answers says which
  * there are.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
  *
  * It outlives its queue pair for as long as couriers receive into it.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <stdlib.h>
 #include <string.h>

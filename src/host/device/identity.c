@@ -25,7 +25,7 @@
  * hash, with nothing kept (SYN cookies): it would hold for as long as its key, and so for a late
  * copy; one of these holds once.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>

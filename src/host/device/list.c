@@ -11,7 +11,7 @@
  * fabric file, and an address that the kernel routes, so that greetings can be sent to it.  Without
  * the file that plane must be up for greetings: device.c takes another one's where it is not.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -7,11 +7,11 @@
  * and last byte are read, since a mapping may promise what a CPU cannot do (device memory).  A
  * program may take it away all the same, where a card has it pinned: who reaches for it fails
  * (decisions/128).  Once deregistered, it is not touched again, whatever is still under way
- * (reclaim.c).
+ * (device_reclaim.c).
  *
  * A key is the engine's: 32 bits from the operating system, of which a part is a slot that is free.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
  * thread looks (STAND_NS_MAX).  So a post that is followed at once earns EARN_NS, any other costs
  * as much as it would have been late by, and it must have been earned before.
  */
-#include "local.h"
+#include "device_local.h"
 
 #define AT_ONCE_NS 3000
 #define EARN_NS 1000   /* that a post may be late on average */

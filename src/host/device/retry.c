@@ -12,7 +12,7 @@
  * try at all.  On a card the receiver's CPU posts anew what a completion gave back while the next
  * send is still crossing the network; here it may just have lost that CPU to the sender's.
  */
-#include "local.h"
+#include "device_local.h"
 
 #define GIVE_UP_NS_MIN UINT64_C(200000000)
 #define EXP_MAX 24u

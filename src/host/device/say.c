@@ -6,7 +6,7 @@
  * known.  Each reason is told once per cause, few times per process, and never where $WEFT_LOG is
  * "quiet".  A stderr that nobody empties does not hold up the device: then nothing is said.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <poll.h>
 #include <stdarg.h>

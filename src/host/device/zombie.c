@@ -6,7 +6,7 @@
  * report an error for what has been received.  Couriers go on sending as well: a datagram that has
  * completed is to arrive, whether or not its queue pair lives to see that.
  */
-#include "local.h"
+#include "device_local.h"
 
 #include <string.h>
 

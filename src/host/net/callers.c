@@ -10,7 +10,7 @@
  * Lines are kept here and not left to the kernel (MSG_PEEK): a socket that holds half a line stays
  * readable, so whoever waits for the other half would spin.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <weft/accept.h>
 

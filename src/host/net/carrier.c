@@ -14,7 +14,7 @@
  * The socket that asks is not the one that listens: a dump and a notice on one socket would have
  * to be told apart by sequence numbers, and the listener must never wait.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

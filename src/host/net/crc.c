@@ -6,7 +6,7 @@
  * for every x86-64, uses the older encodings, and each of those then waits for a register's upper
  * half: a 4 KiB packet took 200 ns longer to send and 200 ns longer to receive (decisions/054).
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <isa-l/crc.h>
 

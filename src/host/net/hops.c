@@ -13,7 +13,7 @@
  * knows more.  What the kernel forgets we keep: it sees none of our packets and thinks its entry
  * unused.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <errno.h>
 #include <libmnl/libmnl.h>

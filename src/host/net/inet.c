@@ -6,7 +6,7 @@
  * so everything else here knows one form of address.  Kernels without IPv6 refuse that socket; then
  * one of IPv4 is taken, and its names are turned into mapped addresses and back in this file.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <errno.h>
 #include <string.h>

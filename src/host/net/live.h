@@ -2,7 +2,7 @@
 #ifndef NET_LIVE_H
 #define NET_LIVE_H
 /* live - what live.c (the endpoint), live_peer.c (whom it knows) and session.c (set-up) share. */
-#include "local.h"
+#include "net_local.h"
 
 #define LIVE_PEERS_MAX 1024u
 #define LIVE_DIR_BYTES 64u /* of a directory with sockets, whose names hold 107 */

@@ -7,7 +7,7 @@
  * type or out of range is refused by name, because a queue pair that was set up wrongly fails
  * later and says nothing.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <arpa/inet.h>
 #include <jansson.h>

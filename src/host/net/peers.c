@@ -7,7 +7,7 @@
  * address that is ready to be sent to.  Nothing a stranger sends can make a table grow; a lookup
  * of an unknown address ends at the first empty slot, and the tables are at most half full.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * need a scope that no peer could name.  One that has none yet, or is not there, is a plane that is
  * missing, as one whose address is: its address is :: until it is found.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -11,7 +11,7 @@
  * Hosts that exist in shared memory only have no addresses that a kernel would know.  They meet at
  * a unix socket, in the directory where their switch lives; lines and hang-up are the same.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

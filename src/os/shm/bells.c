@@ -7,7 +7,7 @@
  * many.  Whoever has it can read it, too, and keep others' rings from being heard; but all of them
  * are processes of one user, who could stop the far end as well.
  */
-#include "local.h"
+#include "shm_local.h"
 
 #include <fcntl.h>
 #include <sched.h>

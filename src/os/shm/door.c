@@ -8,7 +8,7 @@
  * when there is something to do, so that the owner's loop waits for one and need not know how many
  * there are; a listener that cannot be accepted from (EMFILE) is out of the set for a while.
  */
-#include "local.h"
+#include "shm_local.h"
 
 #include <weft/accept.h>
 

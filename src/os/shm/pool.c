@@ -7,7 +7,7 @@
  * SIGBUS; whoever is handed one looks for the seal.  All pages are touched at the beginning, so
  * that a machine without memory says so then and not in the middle of a burst.
  */
-#include "local.h"
+#include "shm_local.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
  * arrived, whole or cut, connection by connection, and no faster than its line takes them in.  It
  * does not ask for what the sender does not have: packets say how much that is.
  */
-#include "local.h"
+#include "baseline_local.h"
 
 static uint32_t list_of(const struct weft_baseline *r, const struct answer *a)
 {

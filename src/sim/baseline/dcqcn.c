@@ -9,9 +9,10 @@
  * by `step_bps`, and by `leap_bps` once both have gone past five.
  *
  * At line rate there is nothing to raise: timers stop, and alpha stays as it is until the next CNP.
- * The paper's numbers are for 40 Gb/s; steps are scaled to the line by open.c, times are not.
+ * The paper's numbers are for 40 Gb/s; steps are scaled to the line by baseline_open.c, times are
+ * not.
  */
-#include "local.h"
+#include "baseline_local.h"
 
 enum { GAIN_BITS = 8, FAST_STEPS = 5, SLOWEST_PART = 100 };
 

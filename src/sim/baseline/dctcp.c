@@ -7,7 +7,7 @@
  * its largest, as transports for RDMA do: there is no slow start to be slower by.  A trimmed packet
  * counts as marked.
  */
-#include "local.h"
+#include "baseline_local.h"
 
 enum { GAIN_BITS = 4 };
 

@@ -7,7 +7,7 @@
  * and a recovery ends when all that was sent before it has been acknowledged.  Sprayed packets
  * overtake each other, so gaps mean nothing: only what a switch has cut is known to be missing.
  */
-#include "local.h"
+#include "baseline_local.h"
 
 /* How many packets became acknowledged; they are forgotten. */
 static uint32_t advance(struct weft_baseline *r, struct sender *s, uint32_t una)

@@ -10,7 +10,7 @@
  * Marks: a CNP for a queue pair at most every `cnp_ps` (DCQCN, 3.1), the echo of each mark for
  * DCTCP.
  */
-#include "local.h"
+#include "baseline_local.h"
 
 enum { ACK_EVERY = 4 };
 #define TRIM_MARKS (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP)

@@ -2,7 +2,7 @@
 /*
  * picture - which columns of a result make which picture.
  */
-#include "local.h"
+#include "report_local.h"
 
 #include <stdlib.h>
 #include <string.h>

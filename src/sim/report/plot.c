@@ -6,7 +6,7 @@
  * one drawing of a thing.  Colours are classes, so that a page can be dark; a file of its own has
  * them with it.  Coordinates are rounded to a tenth of a pixel: pictures are compared as text.
  */
-#include "local.h"
+#include "report_local.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * One comparison per claim, because a claim that fails must say by how much.  Units are required
  * where the measure has one, and refused where it has none.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <math.h>
 #include <stdlib.h>

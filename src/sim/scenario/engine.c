@@ -5,7 +5,7 @@
  * A transport of room baseline brings the switches that its paper assumes, unless the file says
  * otherwise: NDP and spraying trim, RoCE's drop, and with pfc they pause.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <string.h>
 #include <weft/cc.h>

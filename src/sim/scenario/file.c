@@ -5,7 +5,7 @@
  * The document stays open as long as the scenario: what is told to people is told in the words of
  * the file.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * Everything is of the run or of the samples, nothing of the machine that computed it: a claim that
  * holds here holds everywhere.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <math.h>
 #include <stdlib.h>

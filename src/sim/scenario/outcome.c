@@ -5,7 +5,7 @@
  * A flow that has not ended has no time, but it has taken longer than any that has: it stands at
  * the far end of every distribution, so that no figure gets better because a flow got lost.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * begins, or until so many flows are done that goodput falls by itself; an event of which nothing
  * can be said that way is told with the reason and not passed over.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * full, two rows become one and the step doubles.  What is looked at between two steps is the same
  * for any number of threads, and so are the samples.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The simulator and a live lab get the same list of flows and the same list of moments at which
  * something breaks, and fill in the same sheet, so that a claim is judged by the same code.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <stdlib.h>
 #include <string.h>

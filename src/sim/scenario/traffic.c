@@ -5,7 +5,7 @@
  * A kind alone (ring, incast:32, x.goal) or a kind with its fields; every field is handed to
  * weft_workload_set() as text, so that a scenario and a command line say the same thing.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <stdlib.h>
 #include <string.h>

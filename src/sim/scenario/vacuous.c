@@ -7,7 +7,7 @@
  * the wrong thing.  A claim that holds for such a reason would be believed, so it fails and says
  * the reason.  Claims that no run could fail are refused when the file is read (claim.c).
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <math.h>
 

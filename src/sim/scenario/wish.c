@@ -8,7 +8,7 @@
  * dice are thrown per place from the seed, so that one more place changes nothing for the others.
  * Two faults of one place do not add up: what was said last counts.
  */
-#include "local.h"
+#include "scenario_local.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>

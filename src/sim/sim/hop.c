@@ -9,7 +9,7 @@
  *
  * Hot: all of it.
  */
-#include "local.h"
+#include "sim_local.h"
 
 enum { EXPECTED = 16 }; /* frames that are looked up before they are queued */
 

@@ -4,7 +4,7 @@
  *
  * Hot: both.
  */
-#include "local.h"
+#include "sim_local.h"
 
 uint64_t host_route(const struct weft_sim *sim, uint32_t src, uint32_t dst, uint32_t ev)
 {

@@ -6,7 +6,7 @@
  * for: flows whose edges are all met are taken out until none is left (Kahn).  Only edges that hold
  * back a first repetition count; circles through later ones are a program's, like deadlocks.
  */
-#include "local.h"
+#include "sim_local.h"
 
 static bool judge_flow(const struct weft_sim_flow flows[], uint32_t i, uint32_t hosts, char *error,
 	size_t error_bytes)

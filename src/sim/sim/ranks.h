@@ -2,7 +2,7 @@
 #ifndef SIM_RANKS_H
 #define SIM_RANKS_H
 /* ranks - a run by several processes: ranks.c agrees with the others, parcel.c carries frames. */
-#include "local.h"
+#include "sim_local.h"
 
 struct tally { /* what a rank tells the others after each step */
 	uint64_t next, hops;

@@ -17,7 +17,7 @@
  * When all this happens is known before time begins, so it is a list; each lane walks it window by
  * window, and all hosts of a window see the same routes, whatever the number of threads.
  */
-#include "local.h"
+#include "sim_local.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
  * Memory is reserved for the worst case and committed by touching; huge pages, because at full
  * scale nearly every access would miss the TLB [M 4.4].
  */
-#include "local.h"
+#include "sim_local.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -12,7 +12,7 @@
  *
  * Hot: all of it.
  */
-#include "local.h"
+#include "sim_local.h"
 
 /* Of each kind its own, so that what its table says is known to the compiler. */
 #define IN_LINE static inline __attribute__((always_inline))

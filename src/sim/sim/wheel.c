@@ -10,7 +10,7 @@
  * Bits tell which slots hold anything, so that an idle fabric crosses a second of virtual time in
  * a few steps.
  */
-#include "local.h"
+#include "sim_local.h"
 
 enum { SLOTS = 1 << WHEEL_BITS, WORDS = SLOTS / 64 };
 

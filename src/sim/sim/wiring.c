@@ -10,7 +10,7 @@
  * Connections are numbered in the order of their first flows, so that a load of single messages is
  * wired as it is listed.
  */
-#include "local.h"
+#include "sim_local.h"
 
 #include <stdlib.h>
 

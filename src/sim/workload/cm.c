@@ -22,7 +22,7 @@
  * trigger crosses hosts, messages of NOTICE_BYTES carry it, by way of the first host that it
  * starts a flow at.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
  * Volumes, per rank: ring and doubling 2 (n - 1) / n of the buffer, tree up to twice it at either
  * end of three edges, exchange (n - 1) / n.
  */
-#include "local.h"
+#include "workload_local.h"
 
 static uint32_t host_of(const struct build *b, const struct group *g, uint32_t i)
 {

@@ -15,7 +15,7 @@
  * happen at once is said by requires.  LogGOPSim's lexer wants no blanks around ':' and braces, and
  * no line for each statement; so it is here.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * flow it meets, and for what it requires.  What somebody requires only to have begun is preceded
  * by a step of no time that waits in its place.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * was published: web search is DCTCP's (SIGCOMM 2010, Fig. 4), Hadoop Facebook's (Roy et al.,
  * SIGCOMM 2015), both in the coarse form in which simulators use them; between points it is linear.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  * or as C has them.  Comments become blanks before anything is read, so that nobody below has to
  * know them.  Whatever comes, an error says which line of which file.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <errno.h>
 #include <stdarg.h>

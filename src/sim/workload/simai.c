@@ -15,7 +15,7 @@
  * off there, also a list that is shorter than its file says.  In a MICRO file each line is a
  * measurement of its own, a step among all ranks after the line before.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * T0s as far as there are enough of them; the untouched neighbour of Fig. 18 of the MRC paper is
  * one more flow, to the host beside the one that is overrun.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 #include <string.h>

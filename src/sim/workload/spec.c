@@ -4,7 +4,7 @@
  *
  * All keys are in one table, so that a command line, YAML and the documentation cannot differ.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <errno.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  * That is what a person who trains sees.  A step of which one flow has not ended is not over, and
  * neither is any after it.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
  * them, all of a T0's and half of a T1's, which adds up to the same.  Bundle: so many parallel
  * cables.  Our fabrics have two tiers; a file with three is refused.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
  * computing takes up to so much longer, at random.  Computing and communication do not overlap; a
  * forward or backward time that holds both already is given by bytes of 0.
  */
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 

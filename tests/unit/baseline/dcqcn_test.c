@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "baseline_local.h"
 
 #define LINE UINT64_C(40000000000)
 static const struct weft_baseline_settings set = { .alpha_ps = 55000000,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "baseline_local.h"
 
 /* One window of acknowledgements, `marked` of them marked. */
 static void window(struct dctcp *d, uint32_t *una, uint32_t pkts, uint32_t marked)

@@ -3,7 +3,7 @@
 #define PAIR_H
 /* pair - two hosts with a baseline transport, a line between them, a hand that takes packets. */
 #include "check.h"
-#include "local.h"
+#include "baseline_local.h"
 
 #include <stdlib.h>
 

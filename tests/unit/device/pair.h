@@ -3,7 +3,7 @@
 #define DEVICE_PAIR_H
 /* pair - two devices of one process over the loopback interface, with what programs put on them. */
 #include "check.h"
-#include "local.h"
+#include "device_local.h"
 #include "unit/net/netns.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "device_local.h"
 
 #define MS UINT64_C(1000000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "device_local.h"
 
 #include <fcntl.h>
 #include <unistd.h>

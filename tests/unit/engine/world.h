@@ -11,7 +11,7 @@
  * path is FIFO), and faults are functions of the packet.  net/port/loop.c is the grown-up one.
  */
 #include "check.h"
-#include "local.h"
+#include "engine_local.h"
 
 #include <stdlib.h>
 

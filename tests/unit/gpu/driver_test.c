@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "gpu_local.h"
 #include "standin/cuda.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  * packets sent over one path and counted at the other end.
  */
 #include "check.h"
-#include "local.h"
+#include "lab_local.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

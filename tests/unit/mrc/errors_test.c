@@ -4,7 +4,7 @@
  * and states that do not exist, objects of others, objects that are busy or gone.  What is wanted
  * is what mrc.h and mrc_ctl.h say of each.
  */
-#include "local.h"
+#include "mrc_local.h"
 #include "unit/net/netns.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define STAGE_H
 /* stage - a context over profiles in a file of its own, and no device: enough for a controller. */
 #include "check.h"
-#include "local.h"
+#include "mrc_local.h"
 
 #include <unistd.h>
 

@@ -3,7 +3,7 @@
  * What mrc.h promises of threads: calls on different objects run in parallel, calls on one object
  * queue.  Four threads do both, over the real device; under ThreadSanitizer this says more.
  */
-#include "local.h"
+#include "mrc_local.h"
 #include "unit/net/netns.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define ENDS_H
 /* What the tests of nccl share: a device on loopback, and both ends of a connection over it. */
 #include "check.h"
-#include "local.h"
+#include "nccl_local.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

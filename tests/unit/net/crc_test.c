@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "net_local.h"
 
 /* Bit by bit, from the polynomial. */
 static uint32_t slow(uint32_t crc, const uint8_t *bytes, size_t n)

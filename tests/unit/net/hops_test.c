@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's routes and neighbours of a namespace with two cables in it. */
-#include "local.h"
+#include "net_local.h"
 #include "netns.h"
 
 #include <poll.h>

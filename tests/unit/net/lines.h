@@ -2,7 +2,7 @@
 #ifndef TEST_LINES_H
 #define TEST_LINES_H
 /* lines - the plainest of servers, for the other end of a line. */
-#include "local.h"
+#include "net_local.h"
 
 #include <poll.h>
 #include <sys/socket.h>

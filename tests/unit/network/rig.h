@@ -3,7 +3,7 @@
 #define RIG_H
 /* rig - a network out of a fabric file's text, and frames by path; 100 Gb/s: a byte lasts 80 ps. */
 #include "check.h"
-#include "local.h"
+#include "network_local.h"
 
 /* 16 hosts, 4 per T0; two of the T0's four uplinks lead to each T1. */
 static const char rig_fabric[] =

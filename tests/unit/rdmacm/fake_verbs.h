@@ -7,7 +7,7 @@
  */
 #include "check.h"
 #include "fake_objects.h"
-#include "local.h"
+#include "rdmacm_local.h"
 
 #include <poll.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_verbs.h"
-#include "newer.h"
+#include "rdmacm_newer.h"
 
 TEST(rdma_getaddrinfo__takes_names_and_hints)
 {

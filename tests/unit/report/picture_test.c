@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "report_local.h"
 
 static const char scenario[] =
 	"name: small\nstop: 1ms\nfabric: {planes: 2, hosts: 8, radix: 4}\nengine: {paths: 4}\n"

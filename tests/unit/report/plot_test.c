@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "report_local.h"
 
 static char *drawn(const struct plot *plot, bool is_standalone)
 {

@@ -8,7 +8,7 @@
  */
 #include "../rdmacm/one_device.h"
 #include "check.h"
-#include "local.h"
+#include "rsocket_local.h"
 
 #include <endian.h>
 #include <fcntl.h>

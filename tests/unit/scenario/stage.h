@@ -3,7 +3,7 @@
 #define STAGE_H
 /* stage - scenarios out of a few lines, opened and run. */
 #include "check.h"
-#include "local.h"
+#include "scenario_local.h"
 
 /* 16 hosts below 4 T0s, 4 T1s in each of 2 planes of 100 Gb/s. */
 #define STAGE_FABRIC "fabric: {planes: 2, hosts: 16, radix: 8, port: 100Gb/s, hop: 500ns}\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callers of every kind at the far end's door, with a clock that the test moves. */
 #include "check.h"
-#include "local.h"
+#include "shm_local.h"
 
 #include <weft/accept.h>
 

@@ -3,7 +3,7 @@
 #define SHM_PAIR_H
 /* pair - both ends of a link in one process, at the same addresses, so that tsan sees all. */
 #include "check.h"
-#include "local.h"
+#include "shm_local.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "sim_local.h"
 
 enum { N = 8 * SLAB_BATCH };
 

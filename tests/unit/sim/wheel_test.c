@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "sim_local.h"
 
 enum { HOSTS = 300 };
 

@@ -9,7 +9,7 @@
  *   uSID 0xe001 .. 0xe008           links (uA) of port 0 .. 7
  */
 #include "check.h"
-#include "local.h"
+#include "switch_local.h"
 
 enum { PORTS = 8, POOL = 4096, OWN = 0x8000, BYTE_PS = 80 };
 

@@ -5,7 +5,7 @@
  * switches - for tests of switchd: a switch of small2 in a folder of its own, and programs of hosts
  * that attach to it, all in this process.  The switch turns when the test says so.
  */
-#include "local.h"
+#include "switchd_local.h"
 
 #include "check.h"
 

@@ -9,7 +9,7 @@
 #include "cp.h"
 
 #include "check.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <sys/wait.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
 #include "demo.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "demos.h"
-#include "verbs.h"
+#include "commands.h"
 
 #include <argp.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "demos.h"
-#include "verbs.h"
+#include "commands.h"
 
 /* Its status: argp ends the program where it is asked for what cannot be. */
 static int status_of(const char *option, const char *value)

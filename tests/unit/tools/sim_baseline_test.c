@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "sim.h"
+#include "sim_text.h"
 
 static int parse(struct weft_sim_config *config, const char *a, const char *b, const char *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "sim.h"
+#include "sim_text.h"
 
 static uint64_t times[1000];
 static const struct weft_topo_shape shape = { .name = "tiny", .hosts = 1000, .planes = 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "sim.h"
+#include "sim_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define TOPO_FABRICS_H
 /* Fabrics that several tests of topo use. */
 #include "check.h"
-#include "local.h"
+#include "topo_local.h"
 
 #define LAB8 "name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n"
 #define UNEVEN                                                                                     \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "topo_local.h"
 
 TEST(unit_parse__reads_every_unit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "topo_local.h"
 
 struct values {
 	struct weft_yaml_value count, speed, flag, word, any;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_device.h"
-#include "newer.h"
+#include "verbs_newer.h"
 
 TEST(ibv_alloc_parent_domain__is_its_protection_domain)
 {

@@ -8,7 +8,7 @@
  * These definitions stand before the device room's when a test is linked.
  */
 #include "check.h"
-#include "local.h"
+#include "verbs_local.h"
 
 #include <stdlib.h>
 #include <string.h>

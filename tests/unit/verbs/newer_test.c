@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fake_device.h"
-#include "newer.h"
+#include "verbs_newer.h"
 
 TEST(ibv_reg_mr_ex__registers_by_what_the_mask_names)
 {

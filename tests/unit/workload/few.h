@@ -3,7 +3,7 @@
 #define FEW_H
 /* few - loads over fabrics of a few hosts, made in one call and looked at. */
 #include "check.h"
-#include "local.h"
+#include "workload_local.h"
 
 #include <stdlib.h>
 #include <string.h>

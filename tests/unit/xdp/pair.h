@@ -13,7 +13,7 @@
  *   fd00:0:1::/48    hash of all         fd00:0:2:3::/64  port 2  fd00:0:1::5/128  port 3
  */
 #include "../net/netns.h"
-#include "local.h"
+#include "xdp_local.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 /*
  * IP and UDP headers, as far as MRC uses them: no options, no fragments, one optional SRH.
  */
-#include "local.h"
+#include "wire_local.h"
 
 enum {
 	IPV6_BYTES = 40,

@@ -11,7 +11,7 @@
  * cmsg, where flow label and source port would need a socket per EV.  The price is two of the six
  * slots: at most four uSIDs, which is a two-tier path with the host's own.
  */
-#include "local.h"
+#include "wire_local.h"
 
 void weft_usid_shift(const uint8_t carrier[16], unsigned hops, uint8_t out[16])
 {

@@ -2,7 +2,7 @@
 #ifndef NET_ETH_H
 #define NET_ETH_H
 /* eth - what ports share that write and read whole Ethernet frames: afpacket and afxdp. */
-#include "local.h"
+#include "net_local.h"
 #include "port/frames.h"
 #include "port/raw.h"
 

@@ -2,7 +2,7 @@
 #ifndef NET_FRAMES_H
 #define NET_FRAMES_H
 /* frames - which frames belong to a port that writes and reads whole ones. */
-#include "local.h"
+#include "net_local.h"
 
 #include <linux/filter.h>
 #include <weft/wire.h>

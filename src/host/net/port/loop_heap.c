@@ -6,7 +6,7 @@
  * which they went in, on every machine, which is what a digest of a run rests on.  The simulator
  * has better structures for millions of packets; here there are thousands.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <stdlib.h>
 

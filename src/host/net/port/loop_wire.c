@@ -7,7 +7,7 @@
  * The comparison is field by field through the encoder (decode, encode again, same bytes) because
  * structs have padding, and fields that the wire does not carry are the caller's to put back.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <stdlib.h>
 #include <string.h>

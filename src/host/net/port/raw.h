@@ -14,7 +14,7 @@
  * peer's on that plane.  Where the source port carries the EV (SRV6, STEV) it cannot tell two
  * endpoints of a host apart: there one address is one peer, and src_port[] is not looked at.
  */
-#include "local.h"
+#include "net_local.h"
 
 #include <weft/wire.h>
 

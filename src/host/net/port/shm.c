@@ -7,8 +7,8 @@
  * which finds it in the cache that the cores share, or in its own.  So few slots are better than
  * many: free ones are kept in a stack, and the one that was used last is used next.
  *
- * A near end (the drawing in shm.h) takes packets from one ring and sends into one per plane; a
- * far end does it crosswise.  `rings` below says which is which, and nothing else knows.
+ * A near end (the drawing in port_shm.h) takes packets from one ring and sends into one per plane;
+ * a far end does it crosswise.  `rings` below says which is which, and nothing else knows.
  *
  * A pump that wants the lowest latency does not wait (max_wait_ns 0); one that waits sleeps in the
  * kernel until the other end's bell wakes it.  A hang-up rings, too; who never waits looks for it.
@@ -19,7 +19,7 @@
  *
  * Hot: rx and tx, per packet.
  */
-#include "port/shm.h"
+#include "port/port_shm.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -7,7 +7,7 @@
  *
  * Hot: all but what is asked back, per burst.
  */
-#include "port/shm.h"
+#include "port/port_shm.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef NET_UDP_H
 #define NET_UDP_H
 /* udp - what the three files of the UDP port share: udp.c opens and waits, udp_tx.c, udp_rx.c. */
-#include "local.h"
+#include "net_local.h"
 
 #include <sys/socket.h>
 #include <weft/wire.h>

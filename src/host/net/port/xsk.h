@@ -9,7 +9,7 @@
  *
  * Some slots are for one way, the others for the other; no slot is ever in two places.
  */
-#include "local.h"
+#include "net_local.h"
 
 struct xsk_ring {
 	uint32_t *producer, *consumer, *flags;

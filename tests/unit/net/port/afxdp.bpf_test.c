@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The program as the kernel runs it (BPF_PROG_TEST_RUN), with a socket in its map. */
-#include "local.h"
+#include "net_local.h"
 #include "port/afxdp_rule.h"
 #include "../netns.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "local.h"
+#include "net_local.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "local.h"
+#include "net_local.h"
 
 static struct loop_wire *wire;
 static uint8_t payload[4096];

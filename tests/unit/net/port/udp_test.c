@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two ports of one process on loopback: two planes, one IPv6, one IPv4. */
-#include "local.h"
+#include "net_local.h"
 #include "../netns.h"
 
 #include <arpa/inet.h>
