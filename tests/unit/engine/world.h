@@ -8,7 +8,7 @@
  *          <=====================================================================
  *
  * Deliberately small: a port serialises, a path delays by the same time for every packet (so a
- * path is FIFO), and faults are functions of the packet.  net/port/loop.c is the grown-up one.
+ * path is FIFO), and faults are functions of the packet.  net/port/port_loop.c is the grown-up one.
  */
 #include "check.h"
 #include "engine_local.h"

@@ -34,7 +34,7 @@ TEST(weft_panic_say__names_file_line_and_expression)
 {
 	char said[2048];
 
-	CHECK(die("/some/where/src/fabric/network/run.c", "n > 0", said));
+	CHECK(die("/some/where/src/fabric/network/network_run.c", "n > 0", said));
 	CHECK_STR(said, "weft: src/fabric/network/network_run.c:12: broken assertion: n > 0\n");
 	CHECK(die("tools/cmd_cp.c", "a && b", said));
 	CHECK_STR(said, "weft: tools/cmd_cp.c:12: broken assertion: a && b\n");
