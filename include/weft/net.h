@@ -12,7 +12,7 @@
  *                           +----------+  tx burst  |   table of functions)  |
  *                                                   +------------------------+
  *
- * Time     The pump takes its clock as a parameter and reads it once per step; clock.c is the
+ * Time     The pump takes its clock as a parameter and reads it once per step; net_clock.c is the
  *          only file of this room that asks the operating system.
  * Memory   Opening allocates, closing frees, nothing in between allocates.  A received packet's
  *          payload lies in the port's buffers until the next rx burst; a sent packet's payload

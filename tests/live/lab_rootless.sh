@@ -42,7 +42,7 @@ as ./weft lab fault undo all || fault "undo all"
 [ "$(as ./weft lab status | grep -c LOST)" = 0 ] || fault "carriers are not back"
 as ./weft lab down || fault "down"
 [ -z "$(ls -A run)" ] || fault "state is left"
-for test in request world fault loss soft soft_ask keeper client twin; do
+for test in lab_request world lab_fault lab_loss soft soft_ask keeper lab_client twin; do
 	as "./unit_lab_$test" >out 2>&1 || { fault "unit_lab_$test:"; cat out; }
 done
 exit $faults

@@ -15,7 +15,7 @@
  * a stream are not kept: its window waits for them.
  *
  * Both end well before a peer asks what has become of its packets: after two round trips on an idle
- * fabric, where nothing is known yet (loss.c, probe_wait_ns()).
+ * fabric, where nothing is known yet (engine_loss.c, probe_wait_ns()).
  */
 #include "device_local.h"
 

@@ -94,7 +94,7 @@ static void turn_away(uint8_t *hello, size_t bytes, bool knows_secret)
 TEST(meet_accept__lets_no_stranger_in)
 {
 	static uint8_t junk[256];
-	struct { /* as hello in meet.c */
+	struct { /* as hello in nccl_meet.c */
 		uint32_t magic, version;
 		uint64_t secret;
 		struct comm_end end;

@@ -258,7 +258,7 @@ TEST(weft_shm_dial__says_why_not)
 
 /* ---- a far end that lies ---- */
 
-/* As message in meet.c. */
+/* As message in shm_meet.c. */
 struct lie {
 	char magic[8];
 	uint32_t version, is_refusal;
