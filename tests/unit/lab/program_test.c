@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a lab asks of programs in the kernel; faults and paths are in lab_fault_test.c, twin_test.c. */
+/* What a lab asks of kernel programs; faults and paths are in lab_fault_test.c, twin_test.c. */
 #include "labs.h"
 
 #include <weft/xdp.h>
