@@ -57,8 +57,7 @@ bench: packages
 # API pages of the headers that embedders get: build/api/html/index.html.
 docs: packages
 	@mkdir -p build
-	@cmake --preset release >build/release.log 2>&1 || { cat build/release.log; exit 1; }
-	@cmake --build build/release --target docs >build/docs.log 2>&1 || { tail -60 build/docs.log; exit 1; }
+	@$(call build,release,--target docs)
 	@echo "API pages: build/api/html/index.html"
 
 format:

@@ -5,7 +5,8 @@
 The headers carry plain comments, for people with an editor.  What a comment is about is said by
 its place, and this turns it into Doxygen's marks, line for line:
   the first block             about the file; kept as it is, for its drawings
-  a block before              about all that is declared up to the next empty line or block
+  a block before              about all that is declared up to the next empty line or block; inside
+                              a struct or an enumeration about the next member only
   behind a declaration        about all names that it declares
   /* ---- words ---- */       a heading over what follows
 """
