@@ -92,23 +92,19 @@ static void work(struct weft_switchd *sw)
 /*
  * Where another has the baton, he looks once more before he sleeps: to stand in line for it would
  * cost a wake-up from CPU to CPU.  The store and the fence come before the try, his unlock before
- * his look at `called`: one of us sees the other.  True: all ears are to end.
+ * his look at `called`: one of us sees the other.
  */
-static bool answer_call(struct weft_switchd *sw)
+static void answer_call(struct weft_switchd *sw)
 {
-	bool ends = false;
-
 	atomic_store_explicit(&sw->ears.called, true, memory_order_seq_cst);
-	while (!ends && ears_are_called(sw) && !pthread_mutex_trylock(&sw->ears.baton)) {
+	while (ears_are_called(sw) && !pthread_mutex_trylock(&sw->ears.baton)) {
 		atomic_store_explicit(&sw->ears.called, false, memory_order_seq_cst);
-		ends = sw->ears.ends;
-		if (!ends)
-			work(sw);
+		work(sw);
 		baton_give(sw);
 	}
-	return ends;
 }
 
+/* Each hears the end for itself: another's call may be taken for its own, the end may not. */
 static void *listen_here(void *arg)
 {
 	struct ear *ear = arg;
@@ -116,7 +112,8 @@ static void *listen_here(void *arg)
 	uint64_t count;
 
 	(void)loop_real_time(); /* a new thread does not inherit it */
-	while (!answer_call(sw)) {
+	while (!atomic_load(&sw->ears.ends)) {
+		answer_call(sw);
 		/* Somebody has made it one that does not block? */
 		if (read(ear->fd, &count, sizeof(count)) < 0 && errno == EAGAIN)
 			(void)poll(&(struct pollfd){ .fd = ear->fd, .events = POLLIN }, 1, -1);
@@ -194,7 +191,7 @@ void ears_close(struct weft_switchd *sw)
 {
 	struct ears *ears = &sw->ears;
 
-	ears->ends = true;
+	atomic_store(&ears->ends, true); /* before they are rung */
 	baton_give(sw);
 	for (uint32_t i = 0; i < ears->n; i++)
 		ring(ears->ear[i].fd);
@@ -206,7 +203,7 @@ void ears_close(struct weft_switchd *sw)
 		(void)close(ears->kick_fd);
 	ears->kick_fd = -1;
 	ears->n = 0;
-	ears->ends = false;
+	atomic_store(&ears->ends, false);
 }
 
 void ears_lend(const struct weft_switchd *sw, struct weft_shm_link *link)

@@ -130,8 +130,8 @@ struct ears {
 	_Atomic uint32_t waiting;
 	_Atomic bool called; /* an ear was woken, and nobody has looked since */
 	uint32_t n;          /* threads; 0: there are no ears */
-	bool ends;
-	int kick_fd; /* wakes the main thread */
+	_Atomic bool ends;   /* all ears are to end */
+	int kick_fd;         /* wakes the main thread */
 	struct ear ear[WEFT_SHM_EARS_MAX];
 };
 

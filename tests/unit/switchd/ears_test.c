@@ -255,6 +255,22 @@ TEST(ears__outlive_their_programs)
 	stage_close(&s);
 }
 
+/* All are called at once: one that finds the baton taken by another must hear that it is the end. */
+TEST(ears_close__ends_all_of_them_each_time)
+{
+	struct place place;
+
+	place_open(&place, FAST);
+	struct weft_switchd *sw = switch_open(&place, NULL);
+
+	for (unsigned i = 0; i < 2000; i++) {
+		ears_open(sw, true);
+		ears_close(sw);
+	}
+	weft_switchd_close(sw);
+	place_close(&place);
+}
+
 TEST(ears_open__has_none_where_lines_are_slow_or_time_is_not_real)
 {
 	struct place place;
