@@ -255,7 +255,7 @@ TEST(ears__outlive_their_programs)
 	stage_close(&s);
 }
 
-/* All are called at once: one that finds the baton taken by another must hear that it is the end. */
+/* All are called at once: one that finds the baton taken by another must hear of the end. */
 TEST(ears_close__ends_all_of_them_each_time)
 {
 	struct place place;
