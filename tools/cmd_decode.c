@@ -7,18 +7,18 @@
  * to do with MRC are passed over and counted; in text nothing is, since somebody asked about
  * exactly those bytes.  The exit status is 1 if any packet would be dropped, so that it can judge.
  */
-#include "capture.h"
-#include "dissect.h"
-#include "live_args.h"
 #include "commands.h"
+#include "decode_tell.h"
+#include "live_args.h"
 
 #include <argp.h>
 #include <inttypes.h>
+#include <isa-l/crc.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct arguments {
-	struct dissect_config config;
+	struct weft_decode_config config;
 	const char *path, *fabric;
 	bool human, fields, all;
 };
@@ -72,14 +72,14 @@ struct tally {
 	uint64_t frames, others, cut, bad;
 };
 
-static void tell(const struct arguments *a, const struct capture_frame *frame,
-	const struct dissection *d, uint64_t number, struct term *term)
+static void tell(const struct arguments *a, const struct weft_capture_frame *frame,
+	const struct weft_decoded *d, uint64_t number, struct term *term)
 {
 	if (a->human) {
-		dissect_human(term, frame, d, number, a->fields);
+		decode_human(term, frame, d, number, a->fields);
 		return;
 	}
-	json_t *object = dissect_json(frame, d, number);
+	json_t *object = decode_json(frame, d, number);
 
 	json_dumpf(object, stdout, JSON_COMPACT);
 	json_decref(object);
@@ -87,10 +87,10 @@ static void tell(const struct arguments *a, const struct capture_frame *frame,
 }
 
 /* What was not shown, and why.  Returns the failures in it. */
-static uint64_t tell_rest(const struct capture *capture, const struct tally *t)
+static uint64_t tell_rest(const struct weft_capture *capture, const struct tally *t)
 {
 	unsigned link;
-	uint64_t unknown = capture_unknown(capture, &link);
+	uint64_t unknown = weft_capture_unknown(capture, &link);
 
 	if (t->others)
 		fprintf(stderr,
@@ -104,31 +104,31 @@ static uint64_t tell_rest(const struct capture *capture, const struct tally *t)
 	if (unknown)
 		fprintf(stderr,
 			"%" PRIu64 " of them have a link layer that is not known (type %u, for "
-			"one); known are " CAPTURE_LINKS "\n",
+			"one); known are " WEFT_CAPTURE_LINKS "\n",
 			unknown, link);
 	return unknown && unknown == t->frames;
 }
 
 /* Returns the frames that are dropped or cannot be read. */
-static uint64_t tell_all(struct capture *capture, const struct arguments *a, struct term *term)
+static uint64_t tell_all(struct weft_capture *capture, const struct arguments *a, struct term *term)
 {
-	char error[CAPTURE_ERROR_BYTES];
-	struct capture_frame frame;
+	char error[WEFT_CAPTURE_ERROR_BYTES];
+	struct weft_capture_frame frame;
 	struct tally t = { 0 };
-	bool show_all = a->all || capture_is_text(capture);
+	bool show_all = a->all || weft_capture_is_text(capture);
 	int more;
 
-	while ((more = capture_next(capture, &frame, error)) > 0) {
-		struct dissection d;
+	while ((more = weft_capture_next(capture, &frame, error)) > 0) {
+		struct weft_decoded d;
 
 		t.frames++;
-		dissect_frame(&a->config, &frame, &d);
-		if (!show_all && (d.what == DISSECT_OTHER || d.what == DISSECT_CUT)) {
-			t.others += d.what == DISSECT_OTHER;
-			t.cut += d.what == DISSECT_CUT;
+		weft_decode_frame(&a->config, &frame, &d);
+		if (!show_all && (d.what == WEFT_DECODED_OTHER || d.what == WEFT_DECODED_CUT)) {
+			t.others += d.what == WEFT_DECODED_OTHER;
+			t.cut += d.what == WEFT_DECODED_CUT;
 			continue;
 		}
-		t.bad += d.what == DISSECT_DROP;
+		t.bad += d.what == WEFT_DECODED_DROP;
 		tell(a, &frame, &d, t.frames, term);
 	}
 	if (more < 0)
@@ -153,18 +153,22 @@ int cmd_decode(int argc, char **argv)
 		"Decode MRC packets out of FILE (pcap, pcapng or hex text; - or nothing: standard "
 		"input), one JSON object per packet.",
 		NULL, NULL, NULL };
-	struct arguments a = { .config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT } };
-	char error[CAPTURE_ERROR_BYTES];
+	static uint8_t scratch[WEFT_DECODE_FRAME_MAX];
+	struct arguments a = { .config = { .crc = crc32_gzip_refl,
+				       .plain = WEFT_ENCAP_USID,
+				       .dscp = WEFT_DSCP_DEFAULT,
+				       .scratch = scratch } };
+	char error[WEFT_CAPTURE_ERROR_BYTES];
 	struct term term;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	struct weft_topo *topo = NULL;
-	struct capture *capture = NULL;
+	struct weft_capture *capture = NULL;
 	uint64_t bad = 1;
 
 	if (!a.fabric || !weft_topo_open(&topo, a.fabric, error, sizeof(error)))
-		capture = capture_open(a.path ? a.path : "-", error);
+		capture = weft_capture_open(a.path ? a.path : "-", error);
 	if (capture) {
 		a.config.topo = topo;
 		term_open(&term, stdout);
@@ -172,7 +176,7 @@ int cmd_decode(int argc, char **argv)
 	} else {
 		fprintf(stderr, "%s\n", error);
 	}
-	capture_close(capture);
+	weft_capture_close(capture);
 	weft_topo_close(topo);
 	return bad ? EXIT_FAILED : EXIT_OK;
 }

@@ -42,11 +42,22 @@ int main(void)
 }
 C
 cat >"$dest/wire.c" <<'C'
-#include <stdio.h>
-#include <weft/wire.h>
-int main(void)
+#include <weft/decode.h>
+int main(int n, char **args)
 {
-	return puts(weft_drop_name(WEFT_DROP_BAD_TVER)) < 0;
+	static const struct weft_decode_config config = { 0 };
+	char error[WEFT_CAPTURE_ERROR_BYTES] = "", name[64];
+	struct weft_capture *capture = n == 2 ? weft_capture_open(args[1], error) : NULL;
+	struct weft_capture_frame frame;
+	struct weft_decoded decoded;
+
+	while (capture && weft_capture_next(capture, &frame, error) > 0) {
+		weft_decode_frame(&config, &frame, &decoded);
+		printf("%s %s\n", weft_drop_name(decoded.fault.drop),
+			weft_decode_field(&frame, &decoded, decoded.fault.bit, name));
+	}
+	weft_capture_close(capture);
+	return puts(error) < 0;
 }
 C
 export PKG_CONFIG_PATH=$tree/lib/pkgconfig
@@ -55,7 +66,8 @@ for package in weft-mrc:mrc weft:wire; do
 		$(pkg-config --cflags --libs "${package%:*}") || die "${package%:*}: does not build"
 done
 export LD_LIBRARY_PATH=$tree/lib # where no loader looks in this test
-[ "$("$dest/wire")" = bad_tver ] || die "libweft.so: $("$dest/wire")"
+said=$("$dest/wire" "$root/tests/vectors/v1/bad_tver.hex")
+[ "$said" = "bad_tver BTH.tver" ] || die "libweft.so: $said"
 
 # The engine in programs of other people's, shared and static: what they print is a run's digest.
 embed=$tree/share/doc/weft/examples/embed

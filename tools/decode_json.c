@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dissect_json - a packet as one JSON object, for programs.
+ * decode_json - a packet as one JSON object, for programs.
  *
  * The keys are a promise (docs/decode.md lists them): a key never changes its meaning, new ones
  * may appear.  Numbers that people write in hex (addresses in memory, keys, EVs, masks) are strings
  * with a fixed number of digits, which also keeps 64-bit values out of the hands of readers that
  * have only doubles.  What cannot be known is left out rather than null.
  */
-#include "dissect.h"
+#include "decode_tell.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static void set_words(
 	json_object_set_new(o, key, words);
 }
 
-static void tell_outside(json_t *o, const struct dissection *d)
+static void tell_outside(json_t *o, const struct weft_decoded *d)
 {
 	/* In the order of weft_mark's bits, highest first, but CE always told first. */
 	static const char *const marks[] = { "ce", "trimmed", "trimmed_lasthop", NULL };
@@ -159,7 +159,7 @@ static void tell_other(json_t *o, const struct weft_pkt *pkt)
 	}
 }
 
-static void tell_packet(json_t *o, const struct dissection *d)
+static void tell_packet(json_t *o, const struct weft_decoded *d)
 {
 	static const char *const flags[] = { "a", "solicited", "rtx", "ts", "xrc", NULL };
 	const struct weft_pkt *pkt = &d->pkt;
@@ -178,7 +178,8 @@ static void tell_packet(json_t *o, const struct dissection *d)
 		tell_other(o, pkt);
 }
 
-json_t *dissect_json(const struct capture_frame *frame, const struct dissection *d, uint64_t number)
+json_t *decode_json(
+	const struct weft_capture_frame *frame, const struct weft_decoded *d, uint64_t number)
 {
 	json_t *o = json_object();
 	char name[64];
@@ -188,8 +189,8 @@ json_t *dissect_json(const struct capture_frame *frame, const struct dissection 
 		set_int(o, "time_ns", (int64_t)frame->time_ns);
 	if (frame->wire_bytes > frame->n)
 		set_int(o, "not_captured", (int64_t)(frame->wire_bytes - frame->n));
-	if (d->what == DISSECT_DROP || d->what == DISSECT_OTHER) {
-		const char *field = dissect_field(frame, d, d->fault.bit, name);
+	if (d->what == WEFT_DECODED_DROP || d->what == WEFT_DECODED_OTHER) {
+		const char *field = weft_decode_field(frame, d, d->fault.bit, name);
 
 		set_text(o, "drop", weft_drop_name(d->fault.drop));
 		set_text(o, "text", weft_drop_text(d->fault.drop));
@@ -202,7 +203,7 @@ json_t *dissect_json(const struct capture_frame *frame, const struct dissection 
 		tell_outside(o, d);
 	if (d->has_packet)
 		tell_packet(o, d);
-	if (d->has_packet || d->what == DISSECT_PACKET)
-		set_text(o, "icrc", dissect_icrc_name(d->icrc));
+	if (d->has_packet || d->what == WEFT_DECODED_PACKET)
+		set_text(o, "icrc", weft_decoded_icrc_name(d->icrc));
 	return o;
 }

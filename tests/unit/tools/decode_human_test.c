@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "dissect.h"
+#include "decode_tell.h"
 
-static const struct dissect_config config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT };
+#include <isa-l/crc.h>
+
+static const struct weft_decode_config config = { .crc = crc32_gzip_refl,
+	.plain = WEFT_ENCAP_USID,
+	.dscp = WEFT_DSCP_DEFAULT };
 static char text[4096];
 
 static const char *tell(const uint8_t *bytes, size_t n, bool fields)
 {
-	struct capture_frame frame = {
+	struct weft_capture_frame frame = {
 		.bytes = bytes, .n = n, .wire_bytes = n, .is_datagram = true
 	};
 	struct term term = { .out = fmemopen(text, sizeof(text), "w") };
-	struct dissection d;
+	struct weft_decoded d;
 
 	REQUIRE(term.out);
-	dissect_frame(&config, &frame, &d);
-	dissect_human(&term, &frame, &d, 12, fields);
+	weft_decode_frame(&config, &frame, &d);
+	decode_human(&term, &frame, &d, 12, fields);
 	fclose(term.out);
 	return text;
 }
 
-TEST(dissect_human__tells_a_packet_in_a_line)
+TEST(decode_human__tells_a_packet_in_a_line)
 {
 	static const uint8_t ack[20] = { 0xd1, 0, 0xff, 0xff, 0, 0, 0, 7, 0x80, 0, 0, 9, 0x1f, 0, 0,
 		2 };
@@ -30,7 +34,7 @@ TEST(dissect_human__tells_a_packet_in_a_line)
 		"  (ICRC unknown)\n");
 }
 
-TEST(dissect_human__points_at_the_wrong_byte)
+TEST(decode_human__points_at_the_wrong_byte)
 {
 	static const uint8_t bad[20] = { 0xd1, 0x02, 0xff, 0xff };
 	static const char *const lines[] = { "drop: bad_tver (transport version is not 0)\n",
@@ -47,7 +51,7 @@ TEST(dissect_human__points_at_the_wrong_byte)
 }
 
 /* All rows or a sign that some are left out: `weft decode` reads what it has written. */
-TEST(dissect_human__shows_the_whole_frame_with_all_fields)
+TEST(decode_human__shows_the_whole_frame_with_all_fields)
 {
 	static const uint8_t bad[40] = { 0xd1, 0x02, 0xff, 0xff, [39] = 7 };
 
@@ -61,7 +65,7 @@ TEST(dissect_human__shows_the_whole_frame_with_all_fields)
 	CHECK(strstr(text, "        0020  00 00 00 00 00 00 00 07\n"));
 }
 
-TEST(dissect_human__lists_fields_with_offsets)
+TEST(decode_human__lists_fields_with_offsets)
 {
 	static const uint8_t probe[32] = { 0xde, 0, 0xff, 0xff, 0, 0, 0, 7, 0, 0, 0, 9, [16] = 0xbe,
 		0xad, [27] = 1 };

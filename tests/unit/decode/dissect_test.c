@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "dissect.h"
+#include <weft/decode.h>
 
 #include <isa-l/crc.h>
 
 static uint8_t bytes[256];
-static struct capture_frame frame;
-static struct dissection d;
-static const struct dissect_config config = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT };
+static struct weft_capture_frame frame;
+static struct weft_decoded d;
+static uint8_t scratch[WEFT_DECODE_FRAME_MAX];
+static const struct weft_decode_config config = { .crc = crc32_gzip_refl,
+	.plain = WEFT_ENCAP_USID,
+	.dscp = WEFT_DSCP_DEFAULT,
+	.scratch = scratch };
 
 static struct weft_encap native(void)
 {
@@ -35,73 +39,108 @@ static void make_frame(const struct weft_encap *encap, size_t front)
 
 	memcpy(bytes + at, headers, n);
 	n += weft_icrc_seal(crc32_gzip_refl, &flow, headers, n, NULL, 0, bytes + at + n);
-	frame = (struct capture_frame){
+	frame = (struct weft_capture_frame){
 		.bytes = bytes, .n = at + n, .wire_bytes = at + n, .ip_at = front, .is_ip = true
 	};
 }
 
-TEST(dissect_frame__finds_how_far_a_native_packet_has_come)
+TEST(decode_frame__finds_how_far_a_native_packet_has_come)
 {
 	struct weft_encap encap = native();
 
 	for (unsigned hops = 0; hops <= 3; hops++) {
 		make_frame(&encap, 14);
 		weft_usid_shift(bytes + 14 + 24, 3 - hops, bytes + 14 + 24);
-		dissect_frame(&config, &frame, &d);
-		CHECK_EQ(d.what, DISSECT_PACKET);
-		CHECK_EQ(d.icrc, DISSECT_ICRC_OK);
+		weft_decode_frame(&config, &frame, &d);
+		CHECK_EQ(d.what, WEFT_DECODED_PACKET);
+		CHECK_EQ(d.icrc, WEFT_ICRC_IS_OK);
 		CHECK_EQ(d.hops_to_go, hops);
 		CHECK_EQ(d.outside.ev, 0x00030001);
 	}
 	bytes[frame.n - 1] ^= 1;
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_DROP);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_DROP);
 	CHECK_EQ(d.fault.drop, WEFT_DROP_BAD_ICRC);
 	CHECK_EQ(d.fault.bit, 8 * (frame.n - 4));
 }
 
-TEST(dissect_frame__keeps_away_from_other_ports)
+TEST(decode_frame__keeps_away_from_other_ports)
 {
-	struct dissect_config other = config;
+	struct weft_decode_config other = config;
 	struct weft_encap encap = native();
 
 	encap.flow.dst_port = WEFT_UDP_PORT_AS_PRINTED;
 	make_frame(&encap, 0);
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_PACKET);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
 	other.port = WEFT_UDP_PORT;
-	dissect_frame(&other, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_OTHER);
+	weft_decode_frame(&other, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_OTHER);
 	encap.flow.dst_port = other.port = 53;
 	make_frame(&encap, 0);
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_OTHER);
-	CHECK_STR(dissect_field(&frame, &d, d.fault.bit, (char[64]){ 0 }), "UDP.destination_port");
-	dissect_frame(&other, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_PACKET);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_OTHER);
+	CHECK_STR(weft_decode_field(&frame, &d, d.fault.bit, (char[64]){ 0 }),
+		"UDP.destination_port");
+	weft_decode_frame(&other, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
 	frame.is_ip = false; /* ARP */
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_OTHER);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_OTHER);
 }
 
-TEST(dissect_frame__does_not_blame_the_packet_for_a_short_capture)
+TEST(decode_frame__does_not_blame_the_packet_for_a_short_capture)
 {
 	struct weft_encap encap = native();
 
 	make_frame(&encap, 0);
 	frame.n -= 20; /* inside CC_STATE */
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_PACKET);
-	CHECK_EQ(d.icrc, DISSECT_ICRC_NOT_CAPTURED);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
+	CHECK_EQ(d.icrc, WEFT_ICRC_IS_NOT_CAPTURED);
 	CHECK_EQ(d.pkt.sack.cack_psn, 9);
 	frame.wire_bytes = frame.n;
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_DROP);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_DROP);
 	CHECK_EQ(d.fault.drop, WEFT_DROP_TRUNCATED);
 }
 
+/* A loopback frame of two bytes, say, whose link layer alone would have four. */
+TEST(decode_frame__takes_what_ends_before_its_ip_header)
+{
+	struct weft_encap encap = native();
+
+	make_frame(&encap, 14);
+	for (unsigned how = 0; how < 3; how++) {
+		struct weft_capture_frame small = { .bytes = bytes,
+			.n = 2,
+			.wire_bytes = how == 1 ? 60 : 2,
+			.ip_at = 4,
+			.is_ip = true,
+			.is_asked = how == 2 };
+
+		weft_decode_frame(&config, &small, &d);
+		CHECK_EQ(d.what, how == 1 ? WEFT_DECODED_CUT : WEFT_DECODED_OTHER);
+		CHECK(!d.has_outside);
+	}
+}
+
+TEST(decode_frame__needs_neither_a_crc_nor_a_scratch)
+{
+	struct weft_decode_config few = { .plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT };
+	struct weft_encap encap = native();
+
+	make_frame(&encap, 14);
+	weft_decode_frame(&few, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
+	CHECK_EQ(d.icrc, WEFT_ICRC_IS_UNKNOWN);
+	frame.n -= 2;
+	weft_decode_frame(&few, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_CUT);
+}
+
 /* Whatever is wrong with them: nobody said that they are MRC's. */
-TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
+TEST(decode_frame__judges_nothing_that_is_not_mrcs)
 {
 	static const struct {
 		const char *what, *hex;
@@ -124,7 +163,7 @@ TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
 		{ "RoCEv2's CNP", "4500002c00010000401100000a0000010a000002c00012b700180000"
 				  "8100ffff400000120000000000000000" },
 	};
-	struct dissect_config any = config;
+	struct weft_decode_config any = config;
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
 		size_t n = strlen(rows[i].hex) / 2;
@@ -135,37 +174,37 @@ TEST(dissect_frame__judges_nothing_that_is_not_mrcs)
 			REQUIRE(sscanf(rows[i].hex + 2 * k, "%2x", &byte) == 1);
 			bytes[k] = (uint8_t)byte;
 		}
-		frame = (struct capture_frame){
+		frame = (struct weft_capture_frame){
 			.bytes = bytes, .n = n, .wire_bytes = n, .is_ip = true
 		};
-		dissect_frame(&config, &frame, &d);
-		if (d.what != DISSECT_OTHER || d.fault.drop != WEFT_DROP_NOT_MRC)
+		weft_decode_frame(&config, &frame, &d);
+		if (d.what != WEFT_DECODED_OTHER || d.fault.drop != WEFT_DROP_NOT_MRC)
 			CHECK_FAIL(
 				"%s: %u, %s", rows[i].what, d.what, weft_drop_name(d.fault.drop));
 		frame.is_asked = true; /* by somebody who wants to know what is wrong */
-		dissect_frame(&config, &frame, &d);
-		CHECK(d.what != DISSECT_PACKET);
+		weft_decode_frame(&config, &frame, &d);
+		CHECK(d.what != WEFT_DECODED_PACKET);
 	}
 	/* The same faults where the port says whose it is. */
 	struct weft_encap encap = native();
 
 	make_frame(&encap, 0);
 	bytes[44] = bytes[45] = 0; /* UDP's length */
-	dissect_frame(&any, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_DROP);
+	weft_decode_frame(&any, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_DROP);
 	CHECK_EQ(d.fault.drop, WEFT_DROP_BAD_LENGTH);
 	any.port = 53;
-	dissect_frame(&any, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_OTHER);
+	weft_decode_frame(&any, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_OTHER);
 	make_frame(&encap, 0);
 	bytes[48] = 0xff; /* of the makers' groups, and no opcode that is known */
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_DROP);
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_DROP);
 	CHECK_EQ(d.fault.drop, WEFT_DROP_NOT_MRC);
 }
 
 /* At every length: what was not seen is neither judged nor told. */
-TEST(dissect_frame__says_nothing_about_what_was_not_captured)
+TEST(decode_frame__says_nothing_about_what_was_not_captured)
 {
 	static const char *const broken[] = { "", "BTH.tver", "SETH.m" };
 	struct weft_encap encap = native();
@@ -176,8 +215,8 @@ TEST(dissect_frame__says_nothing_about_what_was_not_captured)
 
 		if (i)
 			bytes[bth + (i == 1 ? 1 : 13)] |= i == 1 ? 0x02 : 0x06;
-		dissect_frame(&config, &frame, &d);
-		CHECK_EQ(d.what, i ? DISSECT_DROP : DISSECT_PACKET);
+		weft_decode_frame(&config, &frame, &d);
+		CHECK_EQ(d.what, i ? WEFT_DECODED_DROP : WEFT_DECODED_PACKET);
 		if (i)
 			seen = d.fault.bit / 8 + 1;
 		for (frame.n = 14; frame.n < all; frame.n++) {
@@ -187,17 +226,17 @@ TEST(dissect_frame__says_nothing_about_what_was_not_captured)
 			REQUIRE(copy);
 			memcpy(copy, bytes, frame.n);
 			frame.bytes = copy;
-			dissect_frame(&config, &frame, &d);
-			if (d.what == DISSECT_DROP && (!i || frame.n < seen))
+			weft_decode_frame(&config, &frame, &d);
+			if (d.what == WEFT_DECODED_DROP && (!i || frame.n < seen))
 				CHECK_FAIL("%s, %zu bytes: drop %s", broken[i], frame.n,
 					weft_drop_name(d.fault.drop));
 			if (i == 1 && frame.n >= bth + 12)
-				CHECK_EQ(d.what, DISSECT_DROP);
+				CHECK_EQ(d.what, WEFT_DECODED_DROP);
 			if (frame.n < bth - 4)
-				CHECK_EQ(d.what, DISSECT_CUT);
-			if (d.what == DISSECT_PACKET) {
+				CHECK_EQ(d.what, WEFT_DECODED_CUT);
+			if (d.what == WEFT_DECODED_PACKET) {
 				CHECK_EQ(d.has_packet, frame.n >= bth + 12);
-				CHECK_EQ(d.icrc, DISSECT_ICRC_NOT_CAPTURED);
+				CHECK_EQ(d.icrc, WEFT_ICRC_IS_NOT_CAPTURED);
 				CHECK_EQ(d.headers_cut, frame.n < all - 4);
 			}
 			free(copy);
@@ -205,7 +244,7 @@ TEST(dissect_frame__says_nothing_about_what_was_not_captured)
 	}
 }
 
-TEST(dissect_frame__takes_a_bare_datagram)
+TEST(decode_frame__takes_a_bare_datagram)
 {
 	struct weft_encap encap = native();
 
@@ -215,16 +254,16 @@ TEST(dissect_frame__takes_a_bare_datagram)
 	frame.wire_bytes = frame.n;
 	frame.is_ip = false;
 	frame.is_datagram = true;
-	dissect_frame(&config, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_PACKET);
-	CHECK_EQ(d.icrc, DISSECT_ICRC_UNKNOWN);
-	CHECK_STR(dissect_icrc_name(d.icrc), "unknown");
+	weft_decode_frame(&config, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
+	CHECK_EQ(d.icrc, WEFT_ICRC_IS_UNKNOWN);
+	CHECK_STR(weft_decoded_icrc_name(d.icrc), "unknown");
 }
 
-TEST(dissect_frame__names_the_sender_by_the_fabric_file)
+TEST(decode_frame__names_the_sender_by_the_fabric_file)
 {
 	static const char text[] = "name: lab8\nplanes: 8\nt0s: 2\nt1s: 2\nhosts: 4\n";
-	struct dissect_config named = config;
+	struct weft_decode_config named = config;
 	struct weft_encap encap = native();
 	struct weft_topo *topo;
 	char error[256];
@@ -233,20 +272,20 @@ TEST(dissect_frame__names_the_sender_by_the_fabric_file)
 	weft_topo_host_addr(topo, 1, 3, encap.flow.src);
 	named.topo = topo;
 	make_frame(&encap, 0);
-	dissect_frame(&named, &frame, &d);
-	CHECK_EQ(d.what, DISSECT_PACKET);
+	weft_decode_frame(&named, &frame, &d);
+	CHECK_EQ(d.what, WEFT_DECODED_PACKET);
 	REQUIRE(d.has_place);
 	CHECK_STR(d.from, "h1");
 	CHECK_EQ(d.plane, 3);
 	CHECK_EQ(d.uplink, 1);
 	encap.flow.src[0] ^= 1;
 	make_frame(&encap, 0);
-	dissect_frame(&named, &frame, &d);
+	weft_decode_frame(&named, &frame, &d);
 	CHECK(!d.has_place);
 	weft_topo_close(topo);
 }
 
-TEST(dissect_field__names_bits_everywhere)
+TEST(decode_field__names_bits_everywhere)
 {
 	static const struct {
 		size_t byte;
@@ -276,8 +315,8 @@ TEST(dissect_field__names_bits_everywhere)
 	encap.kind = WEFT_ENCAP_SRV6;
 	encap.has_segment = true;
 	make_frame(&encap, 14);
-	dissect_frame(&config, &frame, &d);
-	REQUIRE(d.what == DISSECT_PACKET);
+	weft_decode_frame(&config, &frame, &d);
+	REQUIRE(d.what == WEFT_DECODED_PACKET);
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++)
-		CHECK_STR(dissect_field(&frame, &d, 8 * rows[i].byte, name), rows[i].name);
+		CHECK_STR(weft_decode_field(&frame, &d, 8 * rows[i].byte, name), rows[i].name);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "capture.h"
 #include "check.h"
+#include <weft/decode.h>
 
 #include <pcap/pcap.h>
 #include <unistd.h>
 
 static char path[64];
-static char error[CAPTURE_ERROR_BYTES];
+static char error[WEFT_CAPTURE_ERROR_BYTES];
 
 static const char *write_file(const void *bytes, size_t n)
 {
@@ -19,9 +19,9 @@ static const char *write_file(const void *bytes, size_t n)
 	return path;
 }
 
-static struct capture *open_text(const char *text)
+static struct weft_capture *open_text(const char *text)
 {
-	struct capture *c = capture_open(write_file(text, strlen(text)), error);
+	struct weft_capture *c = weft_capture_open(write_file(text, strlen(text)), error);
 
 	unlink(path);
 	REQUIRE(c);
@@ -39,33 +39,33 @@ TEST(capture_next__reads_hex_as_people_paste_it)
 		"= op write_only\n! plain usid\n60 00 00 00 c0 de\r\n",
 	};
 	static const uint8_t want[] = { 0x60, 0, 0, 0, 0xc0, 0xde };
-	struct capture_frame frame;
+	struct weft_capture_frame frame;
 
 	for (size_t i = 0; i < WEFT_COUNT(texts); i++) {
-		struct capture *c = open_text(texts[i]);
+		struct weft_capture *c = open_text(texts[i]);
 
-		CHECK(capture_is_text(c));
-		REQUIRE(capture_next(c, &frame, error) == 1);
+		CHECK(weft_capture_is_text(c));
+		REQUIRE(weft_capture_next(c, &frame, error) == 1);
 		CHECK_EQ(frame.n, sizeof(want));
 		CHECK_MEM(frame.bytes, want, sizeof(want));
 		CHECK(frame.is_ip && !frame.is_datagram && !frame.time_ns);
-		CHECK_EQ(capture_next(c, &frame, error), 0);
-		capture_close(c);
+		CHECK_EQ(weft_capture_next(c, &frame, error), 0);
+		weft_capture_close(c);
 	}
 }
 
 TEST(capture_next__takes_an_empty_line_for_the_end_of_a_packet)
 {
-	struct capture *c = open_text("\n\nca 00\n\n\n45 00\n");
-	struct capture_frame frame;
+	struct weft_capture *c = open_text("\n\nca 00\n\n\n45 00\n");
+	struct weft_capture_frame frame;
 
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK(frame.is_datagram && !frame.is_ip);
 	CHECK_EQ(frame.n, 2);
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK(frame.is_ip);
-	CHECK_EQ(capture_next(c, &frame, error), 0);
-	capture_close(c);
+	CHECK_EQ(weft_capture_next(c, &frame, error), 0);
+	weft_capture_close(c);
 }
 
 TEST(capture_next__names_line_and_column_of_what_is_no_hex)
@@ -77,15 +77,15 @@ TEST(capture_next__names_line_and_column_of_what_is_no_hex)
 		{ "60 0\n", ":1: column 4: '0'" }, /* half a byte */
 		{ "hello\n", ":1: column 1: 'h'" },
 	};
-	struct capture_frame frame;
+	struct weft_capture_frame frame;
 
 	for (size_t i = 0; i < WEFT_COUNT(rows); i++) {
-		struct capture *c = open_text(rows[i].text);
+		struct weft_capture *c = open_text(rows[i].text);
 
-		CHECK_EQ(capture_next(c, &frame, error), -1);
+		CHECK_EQ(weft_capture_next(c, &frame, error), -1);
 		if (!strstr(error, rows[i].where))
 			CHECK_FAIL("row %zu: %s", i, error);
-		capture_close(c);
+		weft_capture_close(c);
 	}
 }
 
@@ -95,7 +95,7 @@ static void check_link(int link, const char *head, size_t head_bytes, bool is_ip
 	struct pcap_pkthdr header = { .ts = { 1700000000, 123456789 }, .caplen = 60, .len = 99 };
 	pcap_t *dead =
 		pcap_open_dead_with_tstamp_precision(link, 262144, PCAP_TSTAMP_PRECISION_NANO);
-	struct capture_frame frame;
+	struct weft_capture_frame frame;
 
 	memcpy(bytes, head, head_bytes);
 	write_file("", 0);
@@ -105,20 +105,20 @@ static void check_link(int link, const char *head, size_t head_bytes, bool is_ip
 	pcap_dump((uint8_t *)dumper, &header, bytes);
 	pcap_dump_close(dumper);
 	pcap_close(dead);
-	struct capture *c = capture_open(path, error);
+	struct weft_capture *c = weft_capture_open(path, error);
 
 	unlink(path);
 	REQUIRE(c);
-	CHECK(!capture_is_text(c));
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	CHECK(!weft_capture_is_text(c));
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK_EQ(frame.is_ip, is_ip);
 	if (is_ip)
 		CHECK_EQ(frame.ip_at, ip_at);
 	CHECK_EQ(frame.n, 60);
 	CHECK_EQ(frame.wire_bytes, 99);
 	CHECK_EQ(frame.time_ns, UINT64_C(1700000000123456789));
-	CHECK_EQ(capture_next(c, &frame, error), 0);
-	capture_close(c);
+	CHECK_EQ(weft_capture_next(c, &frame, error), 0);
+	weft_capture_close(c);
 }
 
 TEST(capture_next__finds_ip_behind_every_link_layer)
@@ -148,23 +148,23 @@ static const uint8_t pcapng[] = { 0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3
 
 TEST(capture_open__knows_pcapng)
 {
-	struct capture *c = capture_open(write_file(pcapng, sizeof(pcapng)), error);
-	struct capture_frame frame;
+	struct weft_capture *c = weft_capture_open(write_file(pcapng, sizeof(pcapng)), error);
+	struct weft_capture_frame frame;
 
 	unlink(path);
 	REQUIRE(c);
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK_EQ(frame.n, 4);
 	CHECK_EQ(frame.time_ns, 1000);
 	CHECK(frame.is_ip);
-	capture_close(c);
+	weft_capture_close(c);
 	/* Cut short: an error of the input, not its end. */
-	c = capture_open(write_file(pcapng, sizeof(pcapng) - 6), error);
+	c = weft_capture_open(write_file(pcapng, sizeof(pcapng) - 6), error);
 	unlink(path);
 	REQUIRE(c);
-	CHECK_EQ(capture_next(c, &frame, error), -1);
+	CHECK_EQ(weft_capture_next(c, &frame, error), -1);
 	CHECK(strstr(error, path));
-	capture_close(c);
+	weft_capture_close(c);
 }
 
 TEST(capture_next__guesses_tags_in_text)
@@ -176,13 +176,13 @@ TEST(capture_next__guesses_tags_in_text)
 	};
 
 	for (size_t i = 0; i < WEFT_COUNT(texts); i++) {
-		struct capture *c = open_text(texts[i]);
-		struct capture_frame frame;
+		struct weft_capture *c = open_text(texts[i]);
+		struct weft_capture_frame frame;
 
-		REQUIRE(capture_next(c, &frame, error) == 1);
+		REQUIRE(weft_capture_next(c, &frame, error) == 1);
 		CHECK(frame.is_ip && frame.is_asked);
 		CHECK_EQ(frame.ip_at, 18 + 4 * i);
-		capture_close(c);
+		weft_capture_close(c);
 	}
 }
 
@@ -192,7 +192,7 @@ TEST(capture_next__takes_each_interface_for_what_it_is)
 	static const unsigned links[] = { 1, 101, 147 };
 	uint8_t image[500];
 	size_t at = 28;
-	struct capture_frame frame;
+	struct weft_capture_frame frame;
 	unsigned link;
 
 	memcpy(image, pcapng, at);
@@ -205,21 +205,21 @@ TEST(capture_next__takes_each_interface_for_what_it_is)
 		memcpy(image + at, pcapng + 48, 36);
 		image[at + 8] = (uint8_t)i;
 	}
-	struct capture *c = capture_open(write_file(image, at), error);
+	struct weft_capture *c = weft_capture_open(write_file(image, at), error);
 
 	unlink(path);
 	REQUIRE(c);
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK(!frame.is_ip); /* four bytes are no Ethernet header */
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK(frame.is_ip);
-	CHECK_EQ(capture_unknown(c, &link), 0);
-	REQUIRE(capture_next(c, &frame, error) == 1);
+	CHECK_EQ(weft_capture_unknown(c, &link), 0);
+	REQUIRE(weft_capture_next(c, &frame, error) == 1);
 	CHECK(!frame.is_ip);
-	CHECK_EQ(capture_unknown(c, &link), 1);
+	CHECK_EQ(weft_capture_unknown(c, &link), 1);
 	CHECK_EQ(link, 147);
-	CHECK_EQ(capture_next(c, &frame, error), 0);
-	capture_close(c);
+	CHECK_EQ(weft_capture_next(c, &frame, error), 0);
+	weft_capture_close(c);
 }
 
 TEST(capture_open__says_what_it_cannot_read)
@@ -227,15 +227,15 @@ TEST(capture_open__says_what_it_cannot_read)
 	static const uint8_t radiotap[24] = { 0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4,
 		0, [18] = 1, [20] = 127 };
 
-	CHECK(!capture_open("/nowhere/at/all", error));
+	CHECK(!weft_capture_open("/nowhere/at/all", error));
 	CHECK_STR(error, "/nowhere/at/all: No such file or directory");
-	CHECK(!capture_open("/tmp", error));
+	CHECK(!weft_capture_open("/tmp", error));
 	CHECK_STR(error, "/tmp: Is a directory");
-	CHECK(!capture_open(write_file(radiotap, sizeof(radiotap)), error));
+	CHECK(!weft_capture_open(write_file(radiotap, sizeof(radiotap)), error));
 	unlink(path);
 	CHECK(strstr(error, "link type 127"));
-	CHECK(!capture_open(write_file(radiotap, 10), error));
+	CHECK(!weft_capture_open(write_file(radiotap, 10), error));
 	unlink(path);
 	CHECK(strstr(error, path));
-	capture_close(NULL);
+	weft_capture_close(NULL);
 }

@@ -6,11 +6,11 @@
  * it runs.  Where a packet begins (Ethernet, IP or BTH) is guessed from its bytes for text, and
  * known for captures.
  */
-#include "capture.h"
 #include "hex_text.h"
 #include "pcap_file.h"
 
 #include <weft/base.h>
+#include <weft/decode.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ enum {
 	TYPE_IPV6 = 0x86dd,
 };
 
-struct capture {
+struct weft_capture {
 	const char *name;
 	FILE *file;
 	struct pcap_file *pcap; /* one of the two */
@@ -51,7 +51,7 @@ static bool is_tag(unsigned type)
  * Whether a link layer of `at` bytes, its type in front of its end, is followed by IP, behind any
  * number of tags.  A capture that ends before one could tell is not said to be something else.
  */
-static bool find_ip(struct capture_frame *frame, size_t type_at, size_t at)
+static bool find_ip(struct weft_capture_frame *frame, size_t type_at, size_t at)
 {
 	unsigned type = frame->n >= at ? get_type(frame->bytes + type_at) : 0;
 
@@ -65,7 +65,7 @@ static bool find_ip(struct capture_frame *frame, size_t type_at, size_t at)
 	return type == TYPE_IPV4 || type == TYPE_IPV6;
 }
 
-static void find_start(unsigned link, struct capture_frame *frame)
+static void find_start(unsigned link, struct weft_capture_frame *frame)
 {
 	frame->is_datagram = false;
 	frame->ip_at = 0;
@@ -108,14 +108,14 @@ static bool is_known_link(unsigned link)
 	}
 }
 
-static int next_of_pcap(struct capture *c, struct capture_frame *frame, char *error)
+static int next_of_pcap(struct weft_capture *c, struct weft_capture_frame *frame, char *error)
 {
 	struct pcap_frame raw;
-	int result = pcap_file_next(c->pcap, &raw, error, CAPTURE_ERROR_BYTES);
+	int result = pcap_file_next(c->pcap, &raw, error, WEFT_CAPTURE_ERROR_BYTES);
 
 	if (result <= 0)
 		return result;
-	*frame = (struct capture_frame){
+	*frame = (struct weft_capture_frame){
 		.bytes = raw.bytes, .n = raw.n, .wire_bytes = raw.wire_bytes, .time_ns = raw.time_ns
 	};
 	if (is_known_link(raw.link)) {
@@ -128,7 +128,7 @@ static int next_of_pcap(struct capture *c, struct capture_frame *frame, char *er
 }
 
 /* Text does not say where a packet begins. */
-static void guess_start(struct capture_frame *frame)
+static void guess_start(struct weft_capture_frame *frame)
 {
 	const uint8_t *p = frame->bytes;
 	bool ethernet = frame->n > ETHERNET_BYTES;
@@ -146,10 +146,11 @@ static void guess_start(struct capture_frame *frame)
 	frame->is_ip = !frame->is_datagram;
 }
 
-static int next_of_text(struct capture *c, struct capture_frame *frame, char *error)
+static int next_of_text(struct weft_capture *c, struct weft_capture_frame *frame, char *error)
 {
-	*frame = (struct capture_frame){ .is_asked = true };
-	int result = hex_text_next(c->text, &frame->bytes, &frame->n, error, CAPTURE_ERROR_BYTES);
+	*frame = (struct weft_capture_frame){ .is_asked = true };
+	int result =
+		hex_text_next(c->text, &frame->bytes, &frame->n, error, WEFT_CAPTURE_ERROR_BYTES);
 
 	frame->wire_bytes = frame->n;
 	if (result > 0)
@@ -157,29 +158,30 @@ static int next_of_text(struct capture *c, struct capture_frame *frame, char *er
 	return result;
 }
 
-static bool open_pcap(struct capture *c, char *error)
+static bool open_pcap(struct weft_capture *c, char *error)
 {
-	c->pcap = pcap_file_open(c->file, c->name, error, CAPTURE_ERROR_BYTES);
+	c->pcap = pcap_file_open(c->file, c->name, error, WEFT_CAPTURE_ERROR_BYTES);
 	if (!c->pcap)
 		return false;
 	int link = pcap_file_link(c->pcap);
 
 	if (link < 0 || is_known_link((unsigned)link))
 		return true;
-	snprintf(error, CAPTURE_ERROR_BYTES, "%s: link type %d; known are " CAPTURE_LINKS, c->name,
-		link);
+	snprintf(error, WEFT_CAPTURE_ERROR_BYTES, "%s: link type %d; known are " WEFT_CAPTURE_LINKS,
+		c->name, link);
 	return false;
 }
 
-struct capture *capture_open_file(FILE *file, const char *name, char error[CAPTURE_ERROR_BYTES])
+struct weft_capture *weft_capture_open_file(
+	FILE *file, const char *name, char error[WEFT_CAPTURE_ERROR_BYTES])
 {
-	struct capture *c = calloc(1, sizeof(*c));
+	struct weft_capture *c = calloc(1, sizeof(*c));
 	bool is_pcap = pcap_file_begins(file);
 
 	if (c && ferror(file)) { /* a folder, say: it opens, and has nothing to read */
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", name, strerror(errno));
+		snprintf(error, WEFT_CAPTURE_ERROR_BYTES, "%s: %s", name, strerror(errno));
 		c->file = file;
-		capture_close(c);
+		weft_capture_close(c);
 		return NULL;
 	}
 	if (c) {
@@ -188,27 +190,27 @@ struct capture *capture_open_file(FILE *file, const char *name, char error[CAPTU
 		c->text = is_pcap ? NULL : hex_text_open(file, name);
 	}
 	if (!c || !(is_pcap || c->text))
-		snprintf(error, CAPTURE_ERROR_BYTES, "%s: out of memory", name);
+		snprintf(error, WEFT_CAPTURE_ERROR_BYTES, "%s: out of memory", name);
 	else if (!is_pcap || open_pcap(c, error))
 		return c;
 	if (!c && file != stdin)
 		(void)fclose(file);
-	capture_close(c);
+	weft_capture_close(c);
 	return NULL;
 }
 
-struct capture *capture_open(const char *path, char error[CAPTURE_ERROR_BYTES])
+struct weft_capture *weft_capture_open(const char *path, char error[WEFT_CAPTURE_ERROR_BYTES])
 {
 	bool is_stdin = !strcmp(path, "-");
 	FILE *file = is_stdin ? stdin : fopen(path, "rb");
 
 	if (file)
-		return capture_open_file(file, is_stdin ? "standard input" : path, error);
-	snprintf(error, CAPTURE_ERROR_BYTES, "%s: %s", path, strerror(errno));
+		return weft_capture_open_file(file, is_stdin ? "standard input" : path, error);
+	snprintf(error, WEFT_CAPTURE_ERROR_BYTES, "%s: %s", path, strerror(errno));
 	return NULL;
 }
 
-void capture_close(struct capture *c)
+void weft_capture_close(struct weft_capture *c)
 {
 	if (!c)
 		return;
@@ -219,18 +221,19 @@ void capture_close(struct capture *c)
 	free(c);
 }
 
-bool capture_is_text(const struct capture *c)
+bool weft_capture_is_text(const struct weft_capture *c)
 {
 	return !c->pcap;
 }
 
-uint64_t capture_unknown(const struct capture *c, unsigned *link)
+uint64_t weft_capture_unknown(const struct weft_capture *c, unsigned *link)
 {
 	*link = c->unknown;
 	return c->n_unknown;
 }
 
-int capture_next(struct capture *c, struct capture_frame *frame, char error[CAPTURE_ERROR_BYTES])
+int weft_capture_next(struct weft_capture *c, struct weft_capture_frame *frame,
+	char error[WEFT_CAPTURE_ERROR_BYTES])
 {
 	return c->pcap ? next_of_pcap(c, frame, error) : next_of_text(c, frame, error);
 }

@@ -11,17 +11,14 @@
  * a frame is judged only when it is known to be MRC's, by a UDP header with MRC's port and by an
  * opcode that is none of RoCEv2's, which has the same port.
  */
-#include "dissect.h"
-
 #include <weft/base.h>
+#include <weft/decode.h>
 
-#include <isa-l/crc.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
-	FRAME_MAX = 65536 + 64, /* no IP packet is longer, but for what a host's offloads make */
-	HEADERS_MAX = 10,       /* in front of UDP */
+	HEADERS_MAX = 10, /* in front of UDP */
 	UDP_BYTES = 8,
 	BTH_BYTES = 12,
 	OPCODES_OF_MAKERS = 0xc0, /* below: services of IBTA's; MRC's are of the makers' groups */
@@ -36,14 +33,14 @@ enum {
 	TRIM_MARKS = WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP,
 };
 
-const char *dissect_icrc_name(enum dissect_icrc icrc)
+const char *weft_decoded_icrc_name(enum weft_decoded_icrc icrc)
 {
 	static const char *const names[] = { "ok", "bad", "absent", "not_captured", "unknown" };
 
 	return names[icrc];
 }
 
-static bool is_ours(const struct dissect_config *config, uint16_t port)
+static bool is_ours(const struct weft_decode_config *config, uint16_t port)
 {
 	if (config->port)
 		return port == config->port;
@@ -51,32 +48,32 @@ static bool is_ours(const struct dissect_config *config, uint16_t port)
 }
 
 /* The frame as it was on the wire, where the capture has cut it. */
-static const uint8_t *complete(const struct capture_frame *frame, size_t *n)
+static const uint8_t *complete(
+	const struct weft_decode_config *config, const struct weft_capture_frame *frame, size_t *n)
 {
-	static uint8_t whole[FRAME_MAX];
-
 	*n = frame->n;
 	if (frame->wire_bytes <= frame->n)
 		return frame->bytes;
-	memcpy(whole, frame->bytes, frame->n);
-	memset(whole + frame->n, 0, frame->wire_bytes - frame->n);
+	memcpy(config->scratch, frame->bytes, frame->n);
+	memset(config->scratch + frame->n, 0, frame->wire_bytes - frame->n);
 	*n = frame->wire_bytes;
-	return whole;
+	return config->scratch;
 }
 
-static bool icrc_matches(const struct weft_arrival *a, const struct weft_flow *flow)
+static bool icrc_matches(
+	weft_crc32_fn *crc, const struct weft_arrival *a, const struct weft_flow *flow)
 {
-	return weft_icrc_check(crc32_gzip_refl, flow, a->datagram, a->datagram_bytes);
+	return weft_icrc_check(crc, flow, a->datagram, a->datagram_bytes);
 }
 
 /* A native uSID packet that has hops to go carries the ICRC of its arrival. */
-static bool find_hops(struct dissection *d)
+static bool find_hops(weft_crc32_fn *crc, struct weft_decoded *d)
 {
 	struct weft_flow flow = d->outside.flow;
 
 	for (unsigned hops = 1; hops < WEFT_USID_SLOTS; hops++) {
 		weft_usid_shift(d->outside.flow.dst, hops, flow.dst);
-		if (!icrc_matches(&d->outside, &flow))
+		if (!icrc_matches(crc, &d->outside, &flow))
 			continue;
 		d->hops_to_go = hops;
 		d->outside.flow = flow;
@@ -86,19 +83,19 @@ static bool find_hops(struct dissection *d)
 	return false;
 }
 
-static void check_icrc(struct dissection *d, bool cut_by_capture)
+static void check_icrc(weft_crc32_fn *crc, struct weft_decoded *d, bool cut_by_capture)
 {
 	if (d->pkt.mark & TRIM_MARKS)
-		d->icrc = DISSECT_ICRC_ABSENT;
+		d->icrc = WEFT_ICRC_IS_ABSENT;
 	else if (cut_by_capture)
-		d->icrc = DISSECT_ICRC_NOT_CAPTURED;
-	else if (!d->has_outside)
-		d->icrc = DISSECT_ICRC_UNKNOWN;
-	else if (icrc_matches(&d->outside, &d->outside.flow) ||
-		 (d->outside.kind == WEFT_ENCAP_USID && find_hops(d)))
-		d->icrc = DISSECT_ICRC_OK;
+		d->icrc = WEFT_ICRC_IS_NOT_CAPTURED;
+	else if (!d->has_outside || !crc)
+		d->icrc = WEFT_ICRC_IS_UNKNOWN;
+	else if (icrc_matches(crc, &d->outside, &d->outside.flow) ||
+		 (d->outside.kind == WEFT_ENCAP_USID && find_hops(crc, d)))
+		d->icrc = WEFT_ICRC_IS_OK;
 	else
-		d->icrc = DISSECT_ICRC_BAD;
+		d->icrc = WEFT_ICRC_IS_BAD;
 }
 
 /* Bytes from BTH on to the payload, as far as its opcode (and the SACK's subtype) tell. */
@@ -113,20 +110,21 @@ static size_t header_bytes(const uint8_t *bth)
 }
 
 /* Whether the capture has too little for this verdict: its place, or what it follows from. */
-static bool is_unseen(const struct capture_frame *frame, const struct dissection *d)
+static bool is_unseen(const struct weft_capture_frame *frame, const struct weft_decoded *d)
 {
-	if (frame->wire_bytes == frame->n)
+	if (frame->wire_bytes <= frame->n)
 		return false;
 	return d->headers_cut || d->fault.bit >= 8 * frame->n;
 }
 
-static void read_datagram(const struct capture_frame *frame, const uint8_t *datagram, size_t n,
-	uint8_t mark, struct dissection *d)
+static void read_datagram(const struct weft_decode_config *config,
+	const struct weft_capture_frame *frame, const uint8_t *datagram, size_t n, uint8_t mark,
+	struct weft_decoded *d)
 {
 	bool cut = frame->wire_bytes > frame->n, has_bth = frame->n >= d->bth_at + BTH_BYTES;
 	bool ok = weft_wire_decode(datagram, n, mark, &d->pkt, &d->fault);
 
-	d->what = DISSECT_DROP;
+	d->what = WEFT_DECODED_DROP;
 	d->fault.bit += (uint32_t)(8 * d->bth_at);
 	if (cut)
 		d->headers_cut = !has_bth || frame->n < d->bth_at + header_bytes(datagram);
@@ -137,16 +135,16 @@ static void read_datagram(const struct capture_frame *frame, const uint8_t *data
 	if (!ok && (of_bth || !is_unseen(frame, d)))
 		return;
 	d->has_packet = has_bth;
-	d->what = DISSECT_PACKET;
+	d->what = WEFT_DECODED_PACKET;
 	if (!ok) {
 		d->headers_cut = true;
-		d->icrc = DISSECT_ICRC_NOT_CAPTURED;
+		d->icrc = WEFT_ICRC_IS_NOT_CAPTURED;
 		return;
 	}
-	check_icrc(d, cut);
-	if (d->icrc != DISSECT_ICRC_BAD)
+	check_icrc(config->crc, d, cut);
+	if (d->icrc != WEFT_ICRC_IS_BAD)
 		return;
-	d->what = DISSECT_DROP;
+	d->what = WEFT_DECODED_DROP;
 	d->fault.drop = WEFT_DROP_BAD_ICRC;
 	d->fault.bit = (uint32_t)(8 * (d->bth_at + n - WEFT_WIRE_ICRC_BYTES));
 }
@@ -189,7 +187,8 @@ static size_t pass_header(const uint8_t *p, size_t left, unsigned *next)
 }
 
 /* By the bytes that were captured alone. */
-static enum owner find_owner(const struct dissect_config *config, const struct capture_frame *frame)
+static enum owner find_owner(
+	const struct weft_decode_config *config, const struct weft_capture_frame *frame)
 {
 	enum owner unseen = frame->wire_bytes > frame->n ? OWNER_UNSEEN : OWNER_OTHER;
 	size_t at = frame->ip_at;
@@ -217,7 +216,7 @@ static enum owner find_owner(const struct dissect_config *config, const struct c
 }
 
 /* A host's name, and the plane and the uplink that its EV means, by the fabric file. */
-static void find_place(const struct weft_topo *topo, struct dissection *d)
+static void find_place(const struct weft_topo *topo, struct weft_decoded *d)
 {
 	uint32_t host, plane;
 
@@ -230,67 +229,75 @@ static void find_place(const struct weft_topo *topo, struct dissection *d)
 }
 
 /* RoCEv2 shares port 4791: the upper three bits of a BTH opcode name its transport service. */
-static bool is_roce(const struct dissection *d)
+static bool is_roce(const struct weft_decoded *d)
 {
 	return d->fault.drop == WEFT_DROP_NOT_MRC && d->outside.datagram_bytes >= BTH_BYTES &&
 	       d->outside.datagram[0] < OPCODES_OF_MAKERS;
 }
 
-static void dissect_ip(const struct dissect_config *config, const struct capture_frame *frame,
-	struct dissection *d)
+static void dissect_ip(const struct weft_decode_config *config,
+	const struct weft_capture_frame *frame, struct weft_decoded *d)
 {
 	size_t n;
-	const uint8_t *bytes = complete(frame, &n), *ip = bytes + frame->ip_at;
+	const uint8_t *bytes = complete(config, frame, &n), *ip = bytes + frame->ip_at;
 	enum weft_encap_kind plain =
 		n > frame->ip_at && ip[0] >> 4 == 4 ? WEFT_ENCAP_UDP_PORT : config->plain;
 
-	d->what = DISSECT_DROP;
+	d->what = WEFT_DECODED_DROP;
 	if (!weft_encap_parse(ip, n - frame->ip_at, plain, &config->dscp, &d->outside, &d->fault)) {
 		d->fault.bit += (uint32_t)(8 * frame->ip_at);
 		if (d->fault.drop == WEFT_DROP_NOT_MRC)
-			d->what = DISSECT_OTHER;
+			d->what = WEFT_DECODED_OTHER;
 		else if (is_unseen(frame, d))
-			d->what = DISSECT_CUT;
+			d->what = WEFT_DECODED_CUT;
 		return;
 	}
 	d->has_outside = true;
 	d->bth_at = (size_t)(d->outside.datagram - bytes);
-	read_datagram(frame, d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, d);
+	read_datagram(
+		config, frame, d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, d);
 	find_place(config->topo, d);
 	if (!frame->is_asked && is_roce(d)) {
-		d->what = DISSECT_OTHER;
+		d->what = WEFT_DECODED_OTHER;
 	} else if (!is_ours(config, d->outside.flow.dst_port)) {
-		d->what = DISSECT_OTHER;
+		d->what = WEFT_DECODED_OTHER;
 		d->fault.drop = WEFT_DROP_NOT_MRC;
 		d->fault.bit = (uint32_t)(8 * d->bth_at) - 48; /* UDP's destination port */
 	}
 }
 
-void dissect_frame(const struct dissect_config *config, const struct capture_frame *frame,
-	struct dissection *d)
+void weft_decode_frame(const struct weft_decode_config *config,
+	const struct weft_capture_frame *frame, struct weft_decoded *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->bth_at = frame->ip_at;
 	d->fault.drop = WEFT_DROP_NOT_MRC;
-	if (frame->wire_bytes > FRAME_MAX || (!frame->is_ip && !frame->is_datagram))
+	if (WEFT_MAX(frame->wire_bytes, frame->n) > WEFT_DECODE_FRAME_MAX ||
+		(!frame->is_ip && !frame->is_datagram))
+		return;
+	if (frame->wire_bytes > frame->n && (!config->scratch || frame->ip_at >= frame->n)) {
+		d->what = WEFT_DECODED_CUT;
+		return;
+	}
+	if (frame->ip_at >= frame->n)
 		return;
 	if (frame->is_datagram) {
 		size_t n;
-		const uint8_t *bytes = complete(frame, &n);
+		const uint8_t *bytes = complete(config, frame, &n);
 
-		read_datagram(frame, bytes, n, 0, d);
+		read_datagram(config, frame, bytes, n, 0, d);
 		return;
 	}
 	enum owner owner = frame->is_asked ? OWNER_MRC : find_owner(config, frame);
 
 	if (owner == OWNER_UNSEEN) {
-		d->what = DISSECT_CUT;
+		d->what = WEFT_DECODED_CUT;
 		return;
 	}
 	dissect_ip(config, frame, d);
 	if (owner == OWNER_MRC)
 		return;
-	d->what = DISSECT_OTHER;
+	d->what = WEFT_DECODED_OTHER;
 	d->fault.drop = WEFT_DROP_NOT_MRC;
 }
 
@@ -327,7 +334,7 @@ static const char *find_outer(const struct outer_field *fields, size_t n, size_t
 #define FIND(fields, at) find_outer(fields, WEFT_COUNT(fields), bit - 8 * (at))
 
 /* Walks the headers in front of BTH, each told by the one before it. */
-static const char *name_outer(const struct capture_frame *frame, size_t bit)
+static const char *name_outer(const struct weft_capture_frame *frame, size_t bit)
 {
 	size_t at = frame->ip_at;
 	unsigned next = 0;
@@ -353,8 +360,8 @@ static const char *name_outer(const struct capture_frame *frame, size_t bit)
 	return "";
 }
 
-const char *dissect_field(
-	const struct capture_frame *frame, const struct dissection *d, size_t bit, char name[64])
+const char *weft_decode_field(const struct weft_capture_frame *frame, const struct weft_decoded *d,
+	size_t bit, char name[64])
 {
 	const uint8_t *bth = frame->bytes + d->bth_at;
 	struct weft_wire_field field;
@@ -370,7 +377,7 @@ const char *dissect_field(
 			return name;
 		}
 	}
-	if (d->fault.drop == WEFT_DROP_BAD_ICRC && d->what == DISSECT_DROP)
+	if (d->fault.drop == WEFT_DROP_BAD_ICRC && d->what == WEFT_DECODED_DROP)
 		return "ICRC";
 	return "";
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dissect_human - a packet as a person wants to see it: a line each, aligned, so that a column can
+ * decode_human - a packet as a person wants to see it: a line each, aligned, so that a column can
  * be read downwards; all fields where asked for; and what is wrong pointed at in the bytes.
  *
  * The line has what tells packets of one connection apart (what, PSN, path, marks) and leaves out
  * what they share.  Values stay in the protocol's own units and words, so that a line can be held
  * against the specification or a log.
  */
-#include "dissect.h"
+#include "decode_tell.h"
 
 #include <weft/base.h>
 
@@ -131,7 +131,7 @@ static void print_mark(struct term *term, uint8_t mark)
 }
 
 /* Columns of fixed width first. */
-static void print_packet(struct term *term, const struct dissection *d)
+static void print_packet(struct term *term, const struct weft_decoded *d)
 {
 	const struct weft_pkt *pkt = &d->pkt;
 	FILE *out = term->out;
@@ -154,11 +154,11 @@ static void print_packet(struct term *term, const struct dissection *d)
 		print_body(out, pkt);
 	if (d->hops_to_go)
 		fprintf(out, "  (%u hop%s to go)", d->hops_to_go, d->hops_to_go == 1 ? "" : "s");
-	if (d->icrc > DISSECT_ICRC_ABSENT)
-		fprintf(out, "  (ICRC %s)", dissect_icrc_name(d->icrc));
+	if (d->icrc > WEFT_ICRC_IS_ABSENT)
+		fprintf(out, "  (ICRC %s)", weft_decoded_icrc_name(d->icrc));
 }
 
-static void print_row(FILE *out, const struct capture_frame *frame, size_t row)
+static void print_row(FILE *out, const struct weft_capture_frame *frame, size_t row)
 {
 	fprintf(out, "        %04zx ", row);
 	for (size_t i = row; i < row + ROW_BYTES && i < frame->n; i++)
@@ -168,12 +168,12 @@ static void print_row(FILE *out, const struct capture_frame *frame, size_t row)
 
 /* The row of bytes that the fault is in, or all of them, and a caret below it.  `weft decode` reads
  * this, too, and takes no row for the packet where others are left out. */
-static void point(
-	struct term *term, const struct capture_frame *frame, const struct dissection *d, bool all)
+static void point(struct term *term, const struct weft_capture_frame *frame,
+	const struct weft_decoded *d, bool all)
 {
 	FILE *out = term->out;
 	char name[64];
-	const char *field = dissect_field(frame, d, d->fault.bit, name);
+	const char *field = weft_decode_field(frame, d, d->fault.bit, name);
 	size_t at = d->fault.bit / 8, row = at / ROW_BYTES * ROW_BYTES;
 
 	fprintf(out, "        byte %zu, bit %u%s%s\n", at, 7 - d->fault.bit % 8,
@@ -201,7 +201,8 @@ static uint64_t get_bits(const uint8_t *bytes, unsigned bit, unsigned bits)
 	return value;
 }
 
-static void print_fields(FILE *out, const struct capture_frame *frame, const struct dissection *d)
+static void print_fields(
+	FILE *out, const struct weft_capture_frame *frame, const struct weft_decoded *d)
 {
 	const uint8_t *bth = frame->bytes + d->bth_at;
 	size_t left = frame->n > d->bth_at ? frame->n - d->bth_at : 0;
@@ -223,8 +224,8 @@ static void print_fields(FILE *out, const struct capture_frame *frame, const str
 	}
 }
 
-void dissect_human(struct term *term, const struct capture_frame *frame, const struct dissection *d,
-	uint64_t number, bool fields)
+void decode_human(struct term *term, const struct weft_capture_frame *frame,
+	const struct weft_decoded *d, uint64_t number, bool fields)
 {
 	FILE *out = term->out;
 
@@ -234,10 +235,10 @@ void dissect_human(struct term *term, const struct capture_frame *frame, const s
 		print_packet(term, d);
 	else if (d->has_outside)
 		print_ends(out, &d->outside);
-	if (d->what == DISSECT_CUT) {
+	if (d->what == WEFT_DECODED_CUT) {
 		fprintf(out, "not_captured: %zu bytes, and with them what this is\n",
 			frame->wire_bytes - frame->n);
-	} else if (d->what != DISSECT_PACKET) {
+	} else if (d->what != WEFT_DECODED_PACKET) {
 		fprintf(out, "%s%sdrop: %s%s (%s)\n", d->has_packet ? "\n        " : "",
 			term_on(term, TERM_RED), weft_drop_name(d->fault.drop), term_off(term),
 			weft_drop_text(d->fault.drop));
