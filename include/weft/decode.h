@@ -68,11 +68,11 @@ int weft_capture_next(struct weft_capture *capture, struct weft_capture_frame *f
 
 #define WEFT_DECODE_FRAME_MAX (65536u + 64u) /* bytes; longer ones are OTHER */
 
-/* How to read frames; zeros and a dscp (WEFT_DSCP_DEFAULT) will do. */
+/* How to read frames.  plain and dscp are wanted (WEFT_DSCP_DEFAULT), the rest may be zero. */
 struct weft_decode_config {
 	weft_crc32_fn *crc;         /* see wire.h; NULL: no ICRC is looked at (UNKNOWN) */
 	uint16_t port;              /* MRC's UDP port; 0: both that are printed [P 8.1] */
-	enum weft_encap_kind plain; /* how to read IPv6 without an outer header */
+	enum weft_encap_kind plain; /* of IPv6 without an outer header: USID, STEV or UDP_PORT */
 	struct weft_dscp dscp;
 	const struct weft_topo *topo; /* a fabric file that knows the senders; NULL: no names */
 	uint8_t *scratch; /* WEFT_DECODE_FRAME_MAX bytes, where frames that the capture cut are made

@@ -45,7 +45,9 @@ cat >"$dest/wire.c" <<'C'
 #include <weft/decode.h>
 int main(int n, char **args)
 {
-	static const struct weft_decode_config config = { 0 };
+	static const struct weft_decode_config config = {
+		.plain = WEFT_ENCAP_USID, .dscp = WEFT_DSCP_DEFAULT
+	};
 	char error[WEFT_CAPTURE_ERROR_BYTES] = "", name[64];
 	struct weft_capture *capture = n == 2 ? weft_capture_open(args[1], error) : NULL;
 	struct weft_capture_frame frame;

@@ -192,9 +192,6 @@ static enum owner find_owner(
 {
 	enum owner unseen = frame->wire_bytes > frame->n ? OWNER_UNSEEN : OWNER_OTHER;
 	size_t at = frame->ip_at;
-
-	if (at >= frame->n)
-		return unseen;
 	unsigned next = frame->bytes[at] >> 4 == 4 ? NEXT_IPV4 : NEXT_IPV6;
 
 	for (unsigned i = 0; i < HEADERS_MAX && next != NEXT_UDP; i++) {
@@ -240,8 +237,7 @@ static void dissect_ip(const struct weft_decode_config *config,
 {
 	size_t n;
 	const uint8_t *bytes = complete(config, frame, &n), *ip = bytes + frame->ip_at;
-	enum weft_encap_kind plain =
-		n > frame->ip_at && ip[0] >> 4 == 4 ? WEFT_ENCAP_UDP_PORT : config->plain;
+	enum weft_encap_kind plain = ip[0] >> 4 == 4 ? WEFT_ENCAP_UDP_PORT : config->plain;
 
 	d->what = WEFT_DECODED_DROP;
 	if (!weft_encap_parse(ip, n - frame->ip_at, plain, &config->dscp, &d->outside, &d->fault)) {
@@ -275,12 +271,12 @@ void weft_decode_frame(const struct weft_decode_config *config,
 	if (WEFT_MAX(frame->wire_bytes, frame->n) > WEFT_DECODE_FRAME_MAX ||
 		(!frame->is_ip && !frame->is_datagram))
 		return;
-	if (frame->wire_bytes > frame->n && (!config->scratch || frame->ip_at >= frame->n)) {
-		d->what = WEFT_DECODED_CUT;
+	bool cut = frame->wire_bytes > frame->n;
+
+	if (frame->ip_at >= frame->n || (cut && !config->scratch)) {
+		d->what = cut ? WEFT_DECODED_CUT : WEFT_DECODED_OTHER;
 		return;
 	}
-	if (frame->ip_at >= frame->n)
-		return;
 	if (frame->is_datagram) {
 		size_t n;
 		const uint8_t *bytes = complete(config, frame, &n);
