@@ -250,6 +250,10 @@ static void dissect_ip(const struct weft_decode_config *config,
 	}
 	d->has_outside = true;
 	d->bth_at = (size_t)(d->outside.datagram - bytes);
+	if (frame->wire_bytes > frame->n && frame->n <= d->bth_at) {
+		d->what = WEFT_DECODED_CUT; /* MRC's or RoCEv2's: the opcode would tell */
+		return;
+	}
 	read_datagram(
 		config, frame, d->outside.datagram, d->outside.datagram_bytes, d->outside.mark, d);
 	find_place(config->topo, d);
