@@ -2,8 +2,8 @@
 /*
  * fabric - what a fabric file says, for people.
  *
- * `check` prints nothing but the verdict, so that it can stand in a commit hook.  `paths` and
- * `table` print what `topo` computes and nothing made up here: what is seen is what the sender
+ * `check` prints nothing but the verdict, so that it can stand in a commit hook.  `paths`, `names`
+ * and `table` print what `topo` computes and nothing made up here: what is seen is what the sender
  * and the switches use.
  */
 #include "human.h"
@@ -250,12 +250,79 @@ static int table(int argc, char **argv)
 	return EXIT_OK;
 }
 
+static void print_hex(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("%02x", bytes[i]);
+}
+
+/* What a switch's own table can name: itself, and whom its links lead to. */
+static void name_switch(const struct weft_topo *topo, uint32_t node)
+{
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+	char name[WEFT_TOPO_NAME_BYTES], next[WEFT_TOPO_NAME_BYTES];
+	struct weft_route r;
+
+	weft_topo_node_name(topo, node, name, sizeof(name));
+	for (uint32_t i = 0; weft_topo_route(topo, node, i, &r); i++) {
+		if (r.kind == WEFT_ROUTE_END) {
+			printf("usid ");
+			print_hex(r.prefix, 6);
+			printf(" %s\n", name);
+		}
+		if (r.kind != WEFT_ROUTE_USID && r.kind != WEFT_ROUTE_UA)
+			continue;
+		struct weft_link l = weft_topo_link(topo, weft_topo_port_link(topo, node, r.port));
+		uint32_t to = l.node[0] == node ? l.node[1] : l.node[0];
+
+		if (r.kind == WEFT_ROUTE_USID && to >= s->hosts)
+			continue; /* a switch's uSID names it wherever it is read */
+		weft_topo_node_name(topo, to, next, sizeof(next));
+		printf("next %s %02x%02x %s\n", name, r.prefix[4], r.prefix[5], next);
+	}
+}
+
+/*
+ * For programs that see addresses and want names: tools/wireshark/mrc_names.lua.  Bytes are hex,
+ * because such a program compares bytes; one fact a line, so that it need not know the uSID plan.
+ */
+static int names(int argc, char **argv)
+{
+	struct arguments a;
+	struct weft_topo *topo = open_fabric(argc, argv, &a, 1, "FILE",
+		"Every name behind an address, for programs: Wireshark's preference mrc.names.");
+	char host_name[WEFT_TOPO_NAME_BYTES], t0[WEFT_TOPO_NAME_BYTES];
+	uint8_t address[16];
+
+	if (!topo)
+		return EXIT_FAILED;
+	const struct weft_topo_shape *s = weft_topo_shape(topo);
+
+	printf("# weft fabric names: %s\n", s->name);
+	for (uint32_t node = s->hosts; node < s->nodes; node++)
+		name_switch(topo, node);
+	for (uint32_t host = 0; host < s->hosts; host++) {
+		weft_topo_node_name(topo, host, host_name, sizeof(host_name));
+		for (uint32_t plane = 0; plane < s->planes; plane++) {
+			weft_topo_host_addr(topo, host, plane, address);
+			weft_topo_node_name(
+				topo, weft_topo_host_t0(topo, host, plane), t0, sizeof(t0));
+			printf("host ");
+			print_hex(address, sizeof(address));
+			printf(" %s %s\n", host_name, t0);
+		}
+	}
+	weft_topo_close(topo);
+	return EXIT_OK;
+}
+
 int cmd_fabric(int argc, char **argv)
 {
 	static const struct verb verbs[] = {
 		{ "check", "FILE: say whether it is a good fabric file", check },
 		{ "show", "FILE: what it adds up to", show },
 		{ "paths", "FILE SRC DST: every path of a pair", paths },
+		{ "names", "FILE: every name behind an address, for programs", names },
 		{ "table", "FILE NODE: what a switch or host must know", table },
 		{ NULL, NULL, NULL },
 	};
