@@ -36,7 +36,7 @@ paste() {
 	rm -rf "$dir/here"
 	mkdir "$dir/here"
 	cd "$dir/here" || exit 1
-	ln -s "$root/examples" examples
+	ln -s "$root/examples" "$root/tools" .
 	head -c 3000001 /dev/urandom >big.iso
 	grep -qE 'weft (lab up|switch) ' "$dir/block" ||
 		weft lab up examples/fabrics/lab8.yaml >/dev/null
@@ -58,5 +58,6 @@ paste mpi.md 'cat >agent' 'accumulate: ok' mpirun mpicc
 paste mpi.md 'weft lab run h2 -- weft run -- fi_pingpong' 'MB/sec' fi_pingpong
 paste rsockets.md 'weft lab run h2 -- weft run -- rstream' 'Gb/sec' rstream
 paste rsockets.md 'preload=' 'iperf Done' iperf3
+paste decode.md 'weft fabric names' 'p0.t0-0,p0.t1-1,p0.t0-1,h2' tshark dumpcap
 paste switch.md 'export WEFT_SWITCH' 'big.iso: 2.86 MiB'
 exit $faults

@@ -92,6 +92,17 @@ done
 "$tree/bin/weft" decode "$dest/bench.pcap" >"$dest/decoded" 2>"$log" || die "bench.pcap: is none"
 [ "$(grep -c '"icrc":"ok"' "$dest/decoded")" = 397 ] || die "bench.pcap: not all are ours"
 
+# The dissector, from a home's folder of plugins; and where Debian looks, if the prefix were /usr.
+if command -v tshark >/dev/null; then
+	global=$(tshark -G folders 2>/dev/null | sed -n 's/^Global Lua Plugins:[[:space:]]*//p')
+	plugin=$tree${global#/usr}/mrc
+	mkdir -p "$dest/home/.local/lib/wireshark/plugins"
+	ln -s "$plugin" "$dest/home/.local/lib/wireshark/plugins/mrc"
+	got=$(HOME=$dest/home XDG_CONFIG_HOME=$dest/home tshark -n -r "$dest/bench.pcap" \
+		-Y 'mrc.icrc == "ok"' 2>"$log" | wc -l)
+	[ "$got" = 397 ] || die "the dissector in $plugin: $got packets of 397"
+fi
+
 # Programs of somebody who knew nothing else: every byte compared, cuts and losses made good.
 for outsider in "$cc -std=gnu11" "g++ -std=c++17"; do
 	source=$root/tests/embed/outsider.c
