@@ -268,6 +268,10 @@ def main(weft, lua, seed, n):
 		path = folder / f'headers-{plain}.pcap'
 		frames.write_pcap(path, [f for f in made if f.plain == plain][:1000])
 		judge.compare_headers(path, plain, f'seed {seed}')
+	for link in frames.LINKS:
+		path = folder / f'link-{link}.pcap'
+		frames.write_pcap(path, [f for f in own if f.plain == 'usid'], link)
+		judge.compare(path, 'usid', by_fields, f'link type {link}')
 	for path in frames.captures():
 		judge.compare(path, 'usid', by_fields, path.name)
 	print(f'{judge.frames} frames, {judge.packets} packets and {judge.drops} drops of '

@@ -13,6 +13,7 @@ import zlib
 TREE = pathlib.Path(__file__).resolve().parents[2]
 VECTORS = TREE / 'tests/vectors/v1'
 PLAINS = ('usid', 'stev', 'udp_port')  # as bits 0 and 1 of a fuzz seed count them
+LINKS = LOOPBACK, ETHERNET, RAW, SLL, SLL2 = 0, 1, 101, 113, 276
 UDP, ROUTING, IPV6 = 17, 43, 41
 HEAD = 48  # bytes in front of BTH where there is one header; less is left as it is
 DSCPS = (8, 8, 8, 46, 46, 16, 18, 0)
@@ -69,11 +70,18 @@ class Frame:
 			masked[udp - ip + i] = 255
 		raw[-4:] = zlib.crc32(b'\xff' * 8 + masked).to_bytes(4, 'little')
 
-	def ethernet(self):
-		kind = b'\x08\x00' if self.raw and self.raw[0] >> 4 == 4 else b'\x86\xdd'
-		tags = b''.join(struct.pack('>HH', 0x88A8 if self.tags - i > 1 else 0x8100, 100 + i)
+	def on(self, link):
+		"""Behind the header of a link layer, of libpcap's number."""
+		ipv4 = bool(self.raw) and self.raw[0] >> 4 == 4
+		kind = b'\x08\x00' if ipv4 else b'\x86\xdd'
+		front = {ETHERNET: b'\x02\0\0\0\0\2\x02\0\0\0\0\1' + self.tagged() + kind,
+			RAW: b'', LOOPBACK: struct.pack('<I', 2 if ipv4 else 30), # of who writes: macOS
+			SLL: bytes(14) + kind, SLL2: kind + bytes(18)}
+		return front[link] + bytes(self.raw)
+
+	def tagged(self):
+		return b''.join(struct.pack('>HH', 0x88A8 if self.tags - i > 1 else 0x8100, 100 + i)
 			for i in range(self.tags))
-		return b'\x02\0\0\0\0\2\x02\0\0\0\0\1' + tags + kind + bytes(self.raw)
 
 
 def vector(path):
@@ -235,10 +243,10 @@ def random_frames(seed, n):
 	return [mutated(rng, bases) for _ in range(n)]
 
 
-def write_pcap(path, frames):
+def write_pcap(path, frames, link=ETHERNET):
 	with open(path, 'wb') as out:
-		out.write(struct.pack('<IHHiIII', 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
+		out.write(struct.pack('<IHHiIII', 0xA1B2C3D4, 2, 4, 0, 0, 262144, link))
 		for f in frames:
-			raw = f.ethernet()
+			raw = f.on(link)
 			kept = max(0, len(raw) - f.cut)
 			out.write(struct.pack('<IIII', f.time, 0, kept, len(raw)) + raw[:kept])

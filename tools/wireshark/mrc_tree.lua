@@ -298,6 +298,7 @@ function tree.show(item, tvb, at, bytes, d)
 	local p = { tvb = tvb, at = at, bytes = bytes, d = d or {} }
 	local words = bytes > 0 and add_datagram(item, p) or ''
 
+	if d and d.what == 'cut' then return words end
 	if not d or d.what == 'other' then
 		item:add_proto_expert_info(experts.unjudged)
 		return words
