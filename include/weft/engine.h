@@ -97,7 +97,7 @@ struct weft_config {
 	uint32_t rd_atomic_max; /* 2^, 1..128, <= sq_depth: reads and atomics of a QP, each way */
 	uint32_t recvqs, recvq_depth; /* shared receive queues, ..65535; 2^, receives in each */
 
-	uint32_t mtu_bytes;        /* payload of a full packet, multiple of 4, <= WEFT_MTU_MAX */
+	uint32_t mtu_bytes;        /* payload of the largest packet, multiple of 4, 64..8192 */
 	uint32_t sack_bytes;       /* SACK after this much data [P 4.1], [P 8.8] */
 	uint32_t base_rtt_ns;      /* longest path, idle; timers start from it */
 	uint32_t probe_ns_min;     /* first probe of a bad path: max(4 base_rtt, this) */
@@ -160,6 +160,10 @@ struct weft_qp_attr { /* weft_qp_move reads the part that belongs to the target 
 	uint32_t xrcd;          /* XRC_RECV: of weft_recvq_share() */
 	/* RTR: agreed out of band (Table 10-1) [P 2.5] */
 	uint32_t peer, peer_qpn, pathset;
+	/* Path MTU: payload of a full packet, both ways, as verbs' path_mtu.  A multiple of 4, 64
+	 * up to config.mtu_bytes, which is what 0 means.  Where it is another, congestion control
+	 * begins by cc_config anew, unless that tells nothing. */
+	uint32_t mtu_bytes;
 	uint32_t psn_rx;        /* first PSN the peer will send */
 	uint32_t mpr_rx_psns;   /* receive window we promised; multiple of 128 */
 	uint32_t wimm_rx;       /* immediates in flight we promised to park */
@@ -479,6 +483,7 @@ struct weft_qp_info {
 	enum weft_qp_state state;
 	enum weft_status status;  /* why ERROR */
 	uint8_t refused;          /* ERROR: for which syndrome we refused the peer; or 0 */
+	uint32_t mtu_bytes;       /* path MTU: weft_qp_attr's */
 	uint32_t psn_next, psn_unacked, psn_cack; /* to send; oldest unacked; received up to */
 	uint32_t inflight_bytes, mpr_tx_psns, sq_used, rq_used;
 	uint32_t rtt_ns, rtt_min_ns, reorder_ns, timeouts_in_row;

@@ -28,6 +28,7 @@ extern "C" {
 #define WEFT_NEVER UINT64_MAX    /* a time that does not come */
 #define WEFT_PORTS_MAX 32        /* bits of ERTH.port_status_mask */
 #define WEFT_MTU_MAX 8192        /* bytes of payload in one packet */
+#define WEFT_MTU_MIN 64          /* no less for the payload of a full packet */
 #define WEFT_MPR_UNIT_PSNS 128   /* SETH.mpr counts in these */
 #define WEFT_MPR_MAX_PSNS 32640  /* 255 units: what the 8-bit field can say */
 #define WEFT_EP_QPN 2u           /* endpoint operations go to this QPN */

@@ -114,9 +114,10 @@ struct weft_qp {
 	uint32_t rx_cack;     /* this PSN and all before it have arrived */
 	uint32_t rx_max;      /* highest PSN that has arrived out of order */
 	uint32_t rx_mpr;      /* window we accept: the largest promise still in force */
-	uint32_t rx_ooo;      /* arrived above rx_cack */
 	uint32_t rx_trigger;  /* sack_trigger_cnt */
 	uint32_t rx_low_new;  /* lowest PSN that no SACK has shown yet; see ack_out.c */
+	uint16_t rx_ooo;      /* arrived above rx_cack; windows have 32640 at most */
+	uint16_t mtu_bytes;   /* path MTU: payload of a full packet, both ways */
 	uint16_t parked_imms; /* immediates, sends and requests that wait for their turn */
 	uint8_t state;        /* enum weft_qp_state */
 	bool rx_fresh;        /* rx_low_new is valid */

@@ -451,7 +451,7 @@ static void send_probe(struct weft_qp *qp, uint64_t now)
  */
 void loss_keep_clock(struct weft_qp *qp, uint64_t now)
 {
-	uint32_t full = weft_nominal_bytes(qp->ep->config.mtu_bytes);
+	uint32_t full = weft_nominal_bytes(qp->mtu_bytes);
 
 	if (qp->inflight + full > qp->cwnd && qp->inflight < qp->ep->config.sack_bytes &&
 		sent_outstanding(qp) && request_has_work(qp) && !qp->probe_out &&

@@ -59,6 +59,18 @@ static bool cc_is_told(const struct weft_cc_config *cc)
 	return cc->rate_bps || cc->max_cwnd_bytes || cc->fixed_bytes;
 }
 
+static void start_cc(struct weft_qp *qp, const struct weft_cc_config *config)
+{
+	struct weft_cc_config cc = *config;
+
+	if (!cc.mtu_bytes)
+		cc.mtu_bytes = weft_nominal_bytes(qp->mtu_bytes);
+	if (!cc.base_rtt_ns)
+		cc.base_rtt_ns = qp->ep->config.base_rtt_ns;
+	qp->cc->init(qp->cc_state, &cc);
+	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+}
+
 static void deny(struct weft_qp *qp, uint32_t deny)
 {
 	qp->deny = (uint8_t)deny;
@@ -99,15 +111,9 @@ void qp_slot_take(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	qp->pd = attr->pd;
 	deny(qp, attr->deny);
 	qp->user = attr->user;
+	qp->mtu_bytes = (uint16_t)ep->config.mtu_bytes;
 	qp->cc = attr->cc;
-	struct weft_cc_config cc = attr->cc_config;
-
-	if (!cc.mtu_bytes)
-		cc.mtu_bytes = weft_nominal_bytes(ep->config.mtu_bytes);
-	if (!cc.base_rtt_ns)
-		cc.base_rtt_ns = ep->config.base_rtt_ns;
-	qp->cc->init(qp->cc_state, &cc);
-	qp->cwnd = qp->cc->window_bytes(qp->cc_state);
+	start_cc(qp, &attr->cc_config);
 }
 
 static struct weft_qp *open_strict(struct weft_endpoint *ep, const struct weft_qp_attr *attr)
@@ -156,6 +162,10 @@ static const char *rtr_fault(const struct weft_endpoint *ep, const struct weft_q
 		return "mpr_rx_psns: a multiple of 128, up to the endpoint's window_psns";
 	if (attr->wimm_rx > ep->config.wimm_max)
 		return "wimm_rx: up to the endpoint's wimm_max";
+	if (attr->mtu_bytes &&
+	    (attr->mtu_bytes < WEFT_MTU_MIN || attr->mtu_bytes % 4 ||
+	     attr->mtu_bytes > ep->config.mtu_bytes))
+		return "mtu_bytes: a multiple of 4, 64 up to the endpoint's mtu_bytes";
 	return NULL;
 }
 
@@ -217,6 +227,11 @@ int qp_become_rtr(struct weft_qp *qp, const struct weft_qp_attr *attr)
 	qp->wimm_rx = (uint16_t)attr->wimm_rx;
 	qp->dynamic_mpr = attr->dynamic_mpr;
 	qp->trim_nack_rx = attr->trim_nack_rx;
+	if (attr->mtu_bytes && attr->mtu_bytes != qp->mtu_bytes) {
+		qp->mtu_bytes = (uint16_t)attr->mtu_bytes;
+		if (cc_is_told(&attr->cc_config))
+			start_cc(qp, &attr->cc_config);
+	}
 	ep->sets[qp->set].users++;
 	return 0;
 }
@@ -459,6 +474,7 @@ void weft_qp_info(const struct weft_qp *qp, struct weft_qp_info *info)
 		.state = qp->state,
 		.status = qp->status,
 		.refused = qp->refused,
+		.mtu_bytes = qp->mtu_bytes,
 		.psn_next = qp->psn_next,
 		.psn_unacked = qp->psn_unack,
 		.psn_cack = qp->rx_cack,

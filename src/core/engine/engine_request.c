@@ -77,7 +77,7 @@ static uint8_t op_of(const struct sq_work *work, uint32_t index)
 static inline void stamp(const struct weft_qp *qp, const struct sq_work *work, struct weft_pkt *pkt,
 			 uint64_t now)
 {
-	uint32_t mtu = qp->ep->config.mtu_bytes;
+	uint32_t mtu = qp->mtu_bytes;
 
 	*pkt = (struct weft_pkt){
 		.peer = qp->peer,
@@ -149,7 +149,7 @@ static struct sq_work *current_work(struct weft_qp *qp)
 
 static void begin_work(struct weft_qp *qp, struct sq_work *work)
 {
-	uint32_t mtu = qp->ep->config.mtu_bytes;
+	uint32_t mtu = qp->mtu_bytes;
 
 	work->psn_first = qp->psn_next;
 	work->pkts = work->len_bytes ? (work->len_bytes - 1) / mtu + 1 : 1;
@@ -203,10 +203,10 @@ static bool should_ask(const struct weft_qp *qp)
 		return !qp->lost;
 	if (is_small && qp->since_ask >= qp->cwnd / ASKS)
 		return true;
-	if (qp->inflight + weft_nominal_bytes(qp->ep->config.mtu_bytes) > qp->cwnd)
+	if (qp->inflight + weft_nominal_bytes(qp->mtu_bytes) > qp->cwnd)
 		return is_small && !sent_awaits_answer(qp);
 	if (!peer_has_room(qp))
-		return (uint64_t)qp->mpr_tx * qp->ep->config.mtu_bytes < 4 * (uint64_t)threshold;
+		return (uint64_t)qp->mpr_tx * qp->mtu_bytes < 4 * (uint64_t)threshold;
 	const struct sq_work *next = &qp->sq[qp->sq_send & qp->ep->sq_mask];
 
 	return !qp->lost && !qp->send_pkt && is_held(qp, next);
@@ -272,7 +272,7 @@ static enum sent_how send_lost(struct weft_qp *qp, struct weft_pkt *pkt, uint32_
 		return NO_PORT;
 	stamp(qp, work, pkt, now);
 	uint32_t index = (psn - work->psn_first) & WEFT_PSN_MASK;
-	uint32_t len = cut(work, index, ep->config.mtu_bytes, pkt);
+	uint32_t len = cut(work, index, qp->mtu_bytes, pkt);
 
 	pkt->flags |= WEFT_BTH_RTX;
 	pkt->tclass = WEFT_CLASS_RETX;
@@ -307,7 +307,7 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 {
 	struct weft_endpoint *ep = qp->ep;
 	struct pathset *set = &ep->sets[qp->set];
-	uint32_t mtu = ep->config.mtu_bytes, index = qp->send_pkt, n = 0;
+	uint32_t mtu = qp->mtu_bytes, index = qp->send_pkt, n = 0;
 	const uint8_t *data = work->data ? work->data + (uint64_t)index * mtu : NULL;
 	uint64_t va = work->va + (uint64_t)index * mtu, now = ep->now;
 	uint32_t end = WEFT_MIN(work->pkts, index + WEFT_MIN(max, (uint32_t)SEND_BURST));
@@ -353,7 +353,7 @@ static uint32_t cut_burst(struct weft_qp *qp, const struct sq_work *work, struct
 static uint32_t trim_ends(struct weft_qp *qp, const struct sq_work *work, struct weft_pkt pkts[],
 			  uint32_t n)
 {
-	uint32_t mtu = qp->ep->config.mtu_bytes, index = qp->send_pkt, payload = n * mtu;
+	uint32_t mtu = qp->mtu_bytes, index = qp->send_pkt, payload = n * mtu;
 
 	if (index == 0)
 		cut(work, 0, mtu, &pkts[0]);
@@ -373,7 +373,7 @@ static size_t send_new(struct weft_qp *qp, struct weft_pkt pkts[], size_t max, u
 	*how = CLOSED;
 	if (!work)
 		return 0;
-	uint32_t payload = WEFT_MIN(work->len_bytes, qp->ep->config.mtu_bytes);
+	uint32_t payload = WEFT_MIN(work->len_bytes, qp->mtu_bytes);
 	uint32_t open = gates(qp, weft_nominal_bytes(payload));
 
 	if (!open)

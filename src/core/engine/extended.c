@@ -195,7 +195,7 @@ static bool can_do(const struct weft_qp *qp, const struct weft_work *work)
 		return work->kind == WEFT_WORK_WRITE && !work->fence && !work->solicited;
 	if (qp->ext->datagrams)
 		return work->kind == WEFT_WORK_DATAGRAM && qp->wimm_tx &&
-		       work->len_bytes <= qp->ep->config.mtu_bytes;
+		       work->len_bytes <= qp->mtu_bytes;
 	if (qp->ext->xrc == XRC_RECEIVES || work->srqn > WEFT_PSN_MASK ||
 	    (work->shuts && (qp->ext->xrc || work->kind != WEFT_WORK_SEND || work->has_imm)))
 		return false;

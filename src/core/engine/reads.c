@@ -24,9 +24,9 @@ enum { ATOMIC_BYTES = sizeof(uint64_t) };
 
 /* ---- the requester ---- */
 
-static uint32_t packets(const struct weft_endpoint *ep, uint32_t len_bytes)
+static uint32_t packets(const struct weft_qp *qp, uint32_t len_bytes)
 {
-	return len_bytes ? (len_bytes - 1) / ep->config.mtu_bytes + 1 : 1;
+	return len_bytes ? (len_bytes - 1) / qp->mtu_bytes + 1 : 1;
 }
 
 void reads_begin(struct ext *ext, struct sq_work *work)
@@ -37,7 +37,7 @@ void reads_begin(struct ext *ext, struct sq_work *work)
 	work->rqmsn = ext->out_tail;
 	ext->out[ext->out_tail & ep->rd_mask] = (struct read_out){
 		.len_bytes = len,
-		.pkts_left = packets(ep, len),
+		.pkts_left = packets(ext->qp, len),
 		.slot = (uint16_t)(work - ext->qp->sq),
 	};
 }
@@ -62,7 +62,7 @@ struct read_out *reads_find(struct ext *ext, const struct weft_pkt *pkt)
 		return NULL;
 	if (pkt->op == WEFT_OP_REPLY_REFUSED)
 		return pkt->w.len_bytes ? NULL : read;
-	return fits(pkt, read->len_bytes, ep->config.mtu_bytes) ? read : NULL;
+	return fits(pkt, read->len_bytes, ext->qp->mtu_bytes) ? read : NULL;
 }
 
 /* ---- the responder ---- */

@@ -156,7 +156,7 @@ static bool is_refused(struct weft_qp *qp, const struct weft_pkt *pkt, const uin
 	if (qp->deny & WEFT_ACCESS_REMOTE_WRITE)
 		respond_refuse(qp, WEFT_DROP_BAD_ACCESS, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
-	else if (!length_fits(pkt, ep->config.mtu_bytes))
+	else if (!length_fits(pkt, qp->mtu_bytes))
 		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 	else if (!to && pkt->w.len_bytes)
@@ -193,7 +193,7 @@ static SLOW void take_next(struct weft_qp *qp, const struct weft_pkt *pkt, bool 
 	qp->rx_cack = pkt->psn;
 	qp->rx_msn += last;
 	if (qp->rx_ooo)
-		qp->rx_ooo -= window_advance(qp);
+		qp->rx_ooo = (uint16_t)(qp->rx_ooo - window_advance(qp));
 	answer_and_deliver(qp, pkt, now);
 }
 
@@ -270,7 +270,7 @@ void respond_write(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t now,
 		   struct weft_place *place)
 {
 	int32_t ahead = weft_psn_diff(pkt->psn, qp->rx_cack);
-	uint32_t mtu = qp->ep->config.mtu_bytes, len = pkt->w.len_bytes;
+	uint32_t mtu = qp->mtu_bytes, len = pkt->w.len_bytes;
 
 	if (WEFT_UNLIKELY(pkt->mark & (WEFT_MARK_TRIMMED | WEFT_MARK_TRIMMED_LASTHOP))) {
 		respond_trimmed(qp, pkt, ahead, now);

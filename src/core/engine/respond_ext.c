@@ -75,7 +75,7 @@ static void take_send(struct weft_qp *qp, const struct weft_pkt *pkt, uint64_t n
 	uint16_t ahead = (uint16_t)(pkt->w.rqmsn - qp->rx_rqmsn);
 	bool last = weft_op_ends_message(pkt->op);
 
-	if (!fits(pkt, qp->ep->config.mtu_bytes) || (shuts(pkt) && weft_op_has_imm(pkt->op))) {
+	if (!fits(pkt, qp->mtu_bytes) || (shuts(pkt) && weft_op_has_imm(pkt->op))) {
 		respond_refuse(qp, WEFT_DROP_BAD_LENGTH, WEFT_AETH_NAK_INVALID_REQUEST, pkt->port,
 			       WEFT_LOCAL_PROTOCOL);
 		return;
