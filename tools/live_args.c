@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
 	{ "rate", OPT_RATE, "MBPS", 0, "rate of all planes together in Mb/s", 0 },
 	{ "paths", OPT_PATHS, "N", 0, "paths (EVs) per connection, at most", 0 },
 	{ "mtu", OPT_MTU, "BYTES", 0,
-		"payload per packet (default: what fits the links, with --planes 1024 at most)",
+		"payload per packet (default: what fits the links, with --planes what is proved)",
 		0 },
 	{ "no-udp-checksum", OPT_NO_CHECKSUM, NULL, 0,
 		"with --planes over IPv6: leave it to the ICRC, as with a fabric file", 0 },

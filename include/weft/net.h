@@ -179,6 +179,16 @@ struct weft_udp_peer {
 #define WEFT_NET_PEERS_MAX 4096u
 int weft_udp_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 void weft_udp_peer_drop(struct weft_port *port, uint32_t peer);
+/*
+ * Path MTU discovery (RFC 8899), PLAIN only, with a peer that has been added and whose port is read
+ * from, too.  Sends a datagram as long as a full packet with that much payload (up to the port's
+ * mtu_bytes) by each of the planes in the mask; the peer's port answers with as much.  token: 32
+ * random bits that answers must bring back; a new one makes those to older probes void.
+ */
+void weft_udp_mtu_probe(struct weft_port *port, uint32_t peer, uint32_t payload_bytes,
+	uint32_t planes, uint32_t token);
+/* The planes by which an answer of at least this payload has come since the peer was added. */
+uint32_t weft_udp_mtu_proved(const struct weft_port *port, uint32_t peer, uint32_t payload_bytes);
 
 /* ---- port/shm: rings in shared memory, no privilege ---- */
 

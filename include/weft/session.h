@@ -53,7 +53,10 @@ struct weft_live_config {
 	uint32_t paths;      /* EVs per connection; 0: all there are, at most 256 */
 	uint32_t timeout_ms; /* a peer silent for about this long ends a QP; 0: 4000 */
 	uint64_t rate_bps;   /* all planes together; 0: the fabric file's */
-	uint32_t mtu_bytes;  /* payload of a full packet; 0: what fits the fabric file's links */
+	/* Payload of a full packet.  0: what fits the fabric file's links; without a file what each
+	 * path proves to carry, or 1024 where ports cannot probe or no_path_mtu says so. */
+	uint32_t mtu_bytes;
+	bool no_path_mtu;    /* sessions and weft_live_peer_open() use the endpoint's own size */
 	/* See struct weft_pump_config; no argument. */
 	void (*scatter)(void *arg, const struct weft_place *place);
 	bool no_checksum;        /* with planes: see struct weft_udp_config */
@@ -147,6 +150,8 @@ bool weft_live_peer_is_open(const struct weft_live *live, const struct weft_live
 /* Congestion control and timeouts as this fabric wants them; all else is left alone. */
 void weft_live_qp_defaults(
 	const struct weft_live *live, uint64_t rate_bps, struct weft_qp_attr *attr);
+/* The path MTU that both ends have agreed on, and what follows from it, for the move to RTR. */
+void weft_live_qp_mtu(struct weft_qp_attr *attr, uint32_t mtu_bytes);
 const struct weft_topo *weft_live_topo(const struct weft_live *live); /* NULL: no fabric file */
 
 /*

@@ -96,6 +96,7 @@ int courier_connect(
 	struct weft_qp_attr attr = attr_of(dev, contact->end.rate_bps);
 	uint64_t now = weft_clock_now(NULL);
 
+	weft_live_qp_mtu(&attr, WEFT_MIN(dev->end.mtu_bytes, contact->end.mtu_bytes));
 	attr.peer = contact->peer;
 	attr.pathset = contact->pathset;
 	attr.peer_qpn = peer->eq_number;

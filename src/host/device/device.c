@@ -103,6 +103,7 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 
 	weft_live_defaults(&config);
 	config.planes = dev->name.planes[0] ? dev->name.planes : NULL;
+	config.no_path_mtu = true;
 	config.scatter = post_place;
 	size_engine(&config.engine);
 	if (weft_live_open(&dev->live, &config, error, error_bytes))

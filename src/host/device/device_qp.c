@@ -142,6 +142,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 	attr.peer = qp->peer;
 	qp->peer_set = attr.pathset;
 	weft_live_qp_defaults(dev->live, end->rate_bps, &attr);
+	weft_live_qp_mtu(&attr, WEFT_MIN(dev->end.mtu_bytes, end->mtu_bytes));
 	retry_put(&qp->attr, &attr);
 	if (qp->init.profile != WEFT_DEV_EXTENDED && !xrc_is_part(qp->init.profile))
 		attr.rd_atomic_rx = attr.rd_atomic_tx = 0;

@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PLAIN_MTU_BYTES 1024 /* fits the 1500 of any Ethernet */
+#define PLAIN_MTU_BYTES 1024 /* fits 1500 bytes of Ethernet, whatever is around a packet */
 #define SACK_BYTES_MIN 16384u
 #define SACK_BYTES_MAX 131072u /* one answer per 32 packets */
 #define SACKS_PER_RTT 16
@@ -207,6 +207,24 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	return rc;
 }
 
+/* What is proved before it is used may be as much as most of the planes that are here carry. */
+static void take_links(struct weft_live *live)
+{
+	uint32_t most = 0, here = 0, i = 0, fits = 0;
+
+	for (uint32_t plane = 0; plane < live->udp.planes; plane++)
+		here += carrier_mtu(carrier_find(live->udp.addr[plane])) > 0;
+	for (; here && i < LIVE_MTUS && 2 * fits < here; i++) {
+		fits = 0;
+		most = live_mtus[i];
+		for (uint32_t plane = 0; plane < live->udp.planes; plane++)
+			fits += carrier_mtu(carrier_find(live->udp.addr[plane])) >=
+				most + LINK_OVERHEAD_BYTES;
+	}
+	if (2 * fits >= here && here)
+		live->udp.mtu_bytes = most;
+}
+
 /*
  * Files tell what links are meant to carry, interfaces what they do.  A plane that carries less
  * than the others is missing; where none carries a full packet, packets are smaller.
@@ -338,6 +356,10 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 			config->rtt_ns ? config->rtt_ns : live->rtt_ns + live->kind->host_rtt_ns;
 	else
 		rc = -1;
+	live->finds_mtu = !rc && live->kind->mtu_probe && !live->topo && !config->mtu_bytes &&
+			  !config->no_path_mtu;
+	if (live->finds_mtu)
+		take_links(live);
 	if (!rc)
 		rc = fit_links(live, error, error_bytes);
 	choose_timeouts(live);

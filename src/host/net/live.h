@@ -23,7 +23,18 @@ struct live_port_kind {
 	int (*open)(struct weft_live *live, char *error, size_t error_bytes);
 	int (*peer_add)(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
 	void (*peer_drop)(struct weft_port *port, uint32_t peer);
+	/* weft_udp_mtu_*(); NULL: this port cannot ask what paths carry. */
+	void (*mtu_probe)(struct weft_port *port, uint32_t peer, uint32_t payload_bytes,
+		uint32_t planes, uint32_t token);
+	uint32_t (*mtu_proved)(
+		const struct weft_port *port, uint32_t peer, uint32_t payload_bytes);
 };
+
+/* Payloads of a full packet that are tried, largest first: IPv6 jumbo frames, and what fits 1500
+ * bytes of Ethernet. */
+#define LIVE_MTUS 4u
+#define LIVE_MTU_BASE 1408u
+extern const uint16_t live_mtus[LIVE_MTUS];
 
 struct weft_live {
 	struct weft_live_config config;
@@ -44,6 +55,7 @@ struct weft_live {
 	uint16_t udp_port, src_port[WEFT_UDP_SRC_PORTS_MAX];
 	uint8_t timeout_exp, linear_count, retry_count;
 	bool trims;                    /* the fabric's switches cut what does not fit */
+	bool finds_mtu;                /* path MTU is what probes prove; else udp.mtu_bytes */
 	struct callers *callers;       /* NULL: not a server */
 	char line_dir[LIVE_DIR_BYTES]; /* where set-up lines are unix sockets; empty: over TCP */
 	char line_path[LIVE_DIR_BYTES + 48]; /* of the one that we listen at */
@@ -71,5 +83,14 @@ bool live_peer_again(struct weft_live *live, const struct offer *offer);
 int live_check(
 	const struct weft_live *live, const struct offer *peer, char *error, size_t error_bytes);
 void live_peer_give(struct weft_live *live, uint32_t peer);
+
+/*
+ * Path MTU to a peer that has been taken, up to most_bytes, by probes; the pump is turned meanwhile
+ * for limit_ns at most.  *narrow: planes that carry less, whose paths are denied from now on, and
+ * should be at the peer.  most_bytes itself where probes are not to be.
+ */
+uint32_t live_find_mtu(struct weft_live *live, uint32_t peer, uint32_t most_bytes,
+	uint64_t limit_ns, uint32_t *narrow);
+void live_leave_planes(struct weft_live *live, uint32_t peer, uint32_t planes);
 
 #endif /* NET_LIVE_H */

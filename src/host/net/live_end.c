@@ -20,12 +20,6 @@ int live_check(const struct weft_live *live, const struct offer *peer, char *err
 	else if (peer->format != live->udp.format || peer->planes != live->udp.planes)
 		snprintf(error, bytes, "peer has %u planes, this host %u, or another format",
 			peer->planes, live->udp.planes);
-	else if (peer->mtu_bytes != live->udp.mtu_bytes)
-		snprintf(error, bytes,
-			"peer sends %u bytes per packet, this host %u: are the MTUs of all "
-			"interfaces the same?  Else say --mtu %u at both ends",
-			peer->mtu_bytes, live->udp.mtu_bytes,
-			WEFT_MIN(peer->mtu_bytes, live->udp.mtu_bytes));
 	else
 		return 0;
 	return -1;
@@ -57,6 +51,12 @@ void weft_live_qp_defaults(
 	attr->timeout_exp = live->timeout_exp;
 	attr->linear_count = live->linear_count;
 	attr->retry_count = live->retry_count;
+}
+
+void weft_live_qp_mtu(struct weft_qp_attr *attr, uint32_t mtu_bytes)
+{
+	attr->mtu_bytes = mtu_bytes;
+	attr->cc_config.mtu_bytes = weft_nominal_bytes(mtu_bytes);
 }
 
 void weft_live_end(struct weft_live *live, struct weft_live_end *end)

@@ -153,19 +153,20 @@ static int add_srv6_peer(struct weft_port *port, uint32_t peer, const struct wef
 }
 
 static const struct live_port_kind kinds[] = {
-	{ "udp", SOCKETS_RTT_NS, true, false, open_udp, weft_udp_peer_add, weft_udp_peer_drop },
+	{ "udp", SOCKETS_RTT_NS, true, false, open_udp, weft_udp_peer_add, weft_udp_peer_drop,
+		weft_udp_mtu_probe, weft_udp_mtu_proved },
 	{ "afpacket", SOCKETS_RTT_NS, false, false, open_afpacket, weft_eth_peer_add,
-		weft_eth_peer_drop },
+		weft_eth_peer_drop, NULL, NULL },
 	{ "afpacket-srv6", SOCKETS_RTT_NS, false, false, open_afpacket_srv6, add_srv6_peer,
-		weft_eth_peer_drop },
+		weft_eth_peer_drop, NULL, NULL },
 	{ "afxdp", SOCKETS_RTT_NS, false, false, open_afxdp, weft_eth_peer_add,
-		weft_eth_peer_drop },
+		weft_eth_peer_drop, NULL, NULL },
 	{ "afxdp-srv6", SOCKETS_RTT_NS, false, false, open_afxdp_srv6, add_srv6_peer,
-		weft_eth_peer_drop },
+		weft_eth_peer_drop, NULL, NULL },
 	{ "shm", RINGS_RTT_NS, false, false, open_shm_near, weft_shm_port_peer_add,
-		weft_shm_port_peer_drop },
+		weft_shm_port_peer_drop, NULL, NULL },
 	{ "shm-far", RINGS_RTT_NS, false, true, open_shm_far, weft_shm_port_peer_add,
-		weft_shm_port_peer_drop },
+		weft_shm_port_peer_drop, NULL, NULL },
 };
 
 const struct live_port_kind *live_port_find(

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session - offer, answer, go: queue pairs on both sides, agreed upon in three lines.
+ * session - offer, answer, go, ok: queue pairs on both sides, agreed upon in four lines.
  *
- * The server's queue pairs are in RTS before its answer leaves, the client's before its "go", so
- * neither end can receive what it is not ready for.  A server that does not hear "go" takes its
- * queue pairs back: a client that died between two lines leaves nothing behind.
+ * When the client has the answer it finds out what the paths carry (live_mtu.c), while the server
+ * turns its pump and so answers probes.  Its queue pairs are in RTS before its "go", which tells
+ * the path MTU, the server's before its "ok", so neither end can receive what it is not ready for.
+ * A server that does not hear "go" takes its queue pairs back: a client that died between two
+ * lines leaves nothing behind.
  *
  * The line stays open, silent, to tell when the peer's program ends: an RDMA receiver sends nothing
  * that a dead sender would fail to acknowledge, and would wait for ever.  Keepalives over the queue
@@ -14,8 +16,10 @@
 #include "live.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +30,9 @@
 #define SILENT (-3)
 #define GONE_EVERY_NS UINT64_C(50000000)
 #define FAR_TURN_NS UINT64_C(5000000)
+#define GO_TURN_NS UINT64_C(100000)
+#define PROBING_RTTS 4
+#define PROBING_NS_MIN UINT64_C(60000000)
 
 struct weft_meeting {
 	struct weft_live *live;
@@ -70,12 +77,17 @@ static int open_qps(struct weft_live *live, struct weft_session *session, uint32
 }
 
 static int start_qps(struct weft_live *live, struct weft_session *session, const struct offer *own,
-	const struct offer *peer, char *error, size_t bytes)
+	const struct offer *peer, uint32_t mtu_bytes, char *error, size_t bytes)
 {
+	struct weft_qp_attr cc = { 0 };
 	uint64_t now = weft_clock_now(NULL);
 
+	weft_live_qp_defaults(live, peer->rate_bps, &cc);
+	weft_live_qp_mtu(&cc, mtu_bytes);
 	for (uint32_t i = 0; i < session->n_qps; i++) {
 		struct weft_qp_attr attr = {
+			.cc_config = cc.cc_config,
+			.mtu_bytes = cc.mtu_bytes,
 			.peer = session->peer,
 			.peer_qpn = peer->qp[i].qpn,
 			.pathset = session->pathset,
@@ -300,21 +312,55 @@ void weft_live_refuse(struct weft_meeting *meeting, const char *why)
 	end_meeting(meeting);
 }
 
+/* The other sessions of this endpoint go on, and the peer's probes are answered. */
+static int await_go(struct weft_live *live, int fd, char *text, size_t bytes)
+{
+	uint64_t deadline_ns = in_ns(LINE_LIMIT_NS);
+	size_t at = 0;
+	int rc;
+
+	while ((rc = line_read(fd, text, bytes, &at)) && errno == EAGAIN &&
+		weft_clock_now(NULL) < deadline_ns)
+		(void)weft_pump_step(live->pump, GO_TURN_NS);
+	return rc;
+}
+
+/* "go MTU PLANES": what the client has found out, and by which planes less than that gets through.
+ */
+static bool read_go(const char *text, uint32_t most_bytes, uint32_t *mtu_bytes, uint32_t *narrow)
+{
+	char end;
+
+	return sscanf(text, "go %" SCNu32 " %" SCNx32 "%c", mtu_bytes, narrow, &end) == 2 &&
+	       *mtu_bytes >= WEFT_MTU_MIN && *mtu_bytes <= most_bytes && *mtu_bytes % 4 == 0;
+}
+
 static int answer(struct weft_meeting *meeting, json_t *app, struct weft_session *session,
 	char *error, size_t bytes)
 {
 	struct weft_live *live = meeting->live;
+	uint32_t most_bytes = WEFT_MIN(live->udp.mtu_bytes, meeting->offer.mtu_bytes), mtu_bytes;
+	uint32_t narrow;
 	struct offer own;
-	char go[16];
+	char go[32];
 
 	if (open_qps(live, session, meeting->offer.n_qps,
 		    WEFT_MIN(live->rate_bps, meeting->offer.rate_bps), error, bytes))
 		return -1;
 	make_offer(live, session, app, &own);
-	if (start_qps(live, session, &own, &meeting->offer, error, bytes))
+	if (send_offer(meeting->fd, &own) || await_go(live, meeting->fd, go, sizeof(go))) {
+		snprintf(error, bytes, "%s: went away during set-up", meeting->offer.host);
 		return -1;
-	if (send_offer(meeting->fd, &own) ||
-		line_recv(meeting->fd, go, sizeof(go), in_ns(LINE_LIMIT_NS)) || strcmp(go, "go")) {
+	}
+	if (!read_go(go, most_bytes, &mtu_bytes, &narrow)) {
+		snprintf(error, bytes, "%s: said \"%s\" where \"go MTU PLANES\" belongs",
+			meeting->offer.host, go);
+		return -1;
+	}
+	live_leave_planes(live, session->peer, narrow);
+	if (start_qps(live, session, &own, &meeting->offer, mtu_bytes, error, bytes))
+		return -1;
+	if (line_send(meeting->fd, "ok\n", in_ns(LINE_LIMIT_NS))) {
 		snprintf(error, bytes, "%s: went away during set-up", meeting->offer.host);
 		return -1;
 	}
@@ -378,6 +424,38 @@ static uint32_t find_addrs(
 	return n;
 }
 
+/* Long enough for a few probes to go there and back; TCP knows how far it is. */
+static uint64_t probing_ns(int fd)
+{
+	struct tcp_info info;
+	socklen_t bytes = sizeof(info);
+	uint64_t far_ns = 0;
+
+	if (!getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes))
+		far_ns = PROBING_RTTS * UINT64_C(1000) * info.tcpi_rtt;
+	return WEFT_MIN(WEFT_MAX(far_ns, PROBING_NS_MIN), LINE_LIMIT_NS / 2);
+}
+
+/* Both ends' queue pairs begin. */
+static int begin(struct weft_live *live, int fd, struct weft_session *session,
+	const struct offer *own, const struct offer *peer, char *error, size_t bytes)
+{
+	uint32_t most_bytes = WEFT_MIN(own->mtu_bytes, peer->mtu_bytes), narrow;
+	uint32_t mtu_bytes =
+		live_find_mtu(live, session->peer, most_bytes, probing_ns(fd), &narrow);
+	char line[32];
+
+	if (start_qps(live, session, own, peer, mtu_bytes, error, bytes))
+		return -1;
+	snprintf(line, sizeof(line), "go %" PRIu32 " %" PRIx32 "\n", mtu_bytes, narrow);
+	if (!line_send(fd, line, in_ns(LINE_LIMIT_NS)) &&
+		!line_recv(fd, line, sizeof(line), in_ns(LINE_LIMIT_NS)) && !strcmp(line, "ok"))
+		return 0;
+	snprintf(error, bytes, "%s: went away during set-up, or is no Weft of this version",
+		peer->host);
+	return -1;
+}
+
 static int agree(struct weft_live *live, int fd, json_t *app, struct weft_session *session,
 	char *error, size_t bytes)
 {
@@ -403,11 +481,7 @@ static int agree(struct weft_live *live, int fd, json_t *app, struct weft_sessio
 	} else if (!live_check(live, &peer, error, bytes) &&
 		   !live_peer_take(live, &peer, &session->peer, error, bytes)) {
 		keep_peer(live, session, &peer);
-		rc = start_qps(live, session, &own, &peer, error, bytes);
-		if (!rc && line_send(fd, "go\n", in_ns(LINE_LIMIT_NS))) {
-			snprintf(error, bytes, "set-up: %s", strerror(errno));
-			rc = -1;
-		}
+		rc = begin(live, fd, session, &own, &peer, error, bytes);
 		if (rc)
 			drop_peer(live, session);
 	}

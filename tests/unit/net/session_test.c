@@ -206,11 +206,11 @@ TEST(weft_live_accept__refuses_a_peer_that_does_not_fit)
 	start(&server, &thread);
 	struct weft_live *live = open_plain();
 
-	live->udp.mtu_bytes = 512;
+	live->udp.planes = 1;
 	CHECK_EQ(weft_live_connect(
 			 live, "127.0.0.1", PORT, 1, NULL, SECOND, &session, error, sizeof(error)),
 		-1);
-	CHECK(strstr(error, "512 bytes per packet") != NULL);
+	CHECK(strstr(error, "peer has 1 planes") != NULL);
 	finish(&server, thread);
 	CHECK_EQ(server.rc, -1);
 	weft_live_close(live);

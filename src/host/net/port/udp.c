@@ -82,6 +82,7 @@ static void close_port(struct weft_port *port)
 		close(udp->epoll_fd);
 	peers_close(udp->peers);
 	udp_rx_close(udp->rx);
+	free(udp->mtu_proved);
 	free(udp);
 }
 
@@ -194,7 +195,8 @@ static int open_all(struct udp *udp, char *error, size_t error_bytes)
 	udp->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	udp->peers = peers_open();
 	udp->rx = udp_rx_open(udp->config.mtu_bytes);
-	if (udp->epoll_fd < 0 || !udp->peers || !udp->rx) {
+	udp->mtu_proved = calloc(WEFT_NET_PEERS_MAX, sizeof(*udp->mtu_proved));
+	if (udp->epoll_fd < 0 || !udp->peers || !udp->rx || !udp->mtu_proved) {
 		snprintf(error, error_bytes, "no memory");
 		return -1;
 	}
@@ -251,7 +253,12 @@ uint32_t weft_udp_numbers(const struct weft_port *port, uint16_t *udp_port, uint
 
 int weft_udp_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr)
 {
-	return peers_add(((struct udp *)port)->peers, peer, attr);
+	struct udp *udp = (struct udp *)port;
+
+	if (peers_add(udp->peers, peer, attr))
+		return -1;
+	udp_mtu_forget(udp, peer);
+	return 0;
 }
 
 void weft_udp_peer_drop(struct weft_port *port, uint32_t peer)

@@ -4,6 +4,7 @@
 /* udp - what the three files of the UDP port share: udp.c opens and waits, udp_tx.c, udp_rx.c. */
 #include "net_local.h"
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <weft/wire.h>
 
@@ -45,6 +46,9 @@ struct udp {
 	uint32_t full; /* planes of which a lane has messages waiting */
 	uint32_t carrier_up, carrier_age;
 	bool drained; /* the receive queue was empty a moment ago */
+	/* Of the probes under way, and the largest payload of a full packet that came back. */
+	uint32_t mtu_token;
+	uint16_t (*mtu_proved)[WEFT_PORTS_MAX]; /* of each peer by each plane */
 	struct udp_lane lanes[UDP_LANES_MAX];
 	/* one burst, sorted by lane */
 	struct mmsghdr msgs[WEFT_NET_BURST];
@@ -68,6 +72,14 @@ void udp_lanes_close(struct udp *udp);
 struct udp_rx *udp_rx_open(uint32_t mtu_bytes);
 void udp_rx_close(struct udp_rx *rx);
 size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max);
+
+/* ---- udp_mtu.c: path MTU discovery ---- */
+
+bool udp_mtu_is_probe(const uint8_t *datagram, size_t bytes);
+/* False: no probe of this peer's by this plane, nor an answer to one of ours. */
+bool udp_mtu_take(struct udp *udp, uint32_t peer, uint32_t plane, const uint8_t *datagram,
+	size_t bytes);
+void udp_mtu_forget(struct udp *udp, uint32_t peer);
 
 void udp_tx_init(struct udp *udp); /* after the sockets are there */
 void udp_tx_burst(struct udp *udp, const struct weft_pkt pkts[], size_t n);

@@ -86,8 +86,20 @@ static bool read_control(struct msghdr *msg, uint8_t dst[16], int *tclass)
 	return has_dst;
 }
 
-/* WEFT_DROP_COUNT: taken; otherwise why not. */
-static enum weft_drop take(const struct udp *udp, struct mmsghdr *msg, struct weft_pkt *pkt)
+/* Whether it was a probe of the path MTU, or an answer to one, and has been dealt with. */
+static bool was_probe(struct udp *udp, uint32_t peer, uint32_t ev, const struct mmsghdr *msg)
+{
+	const uint8_t *datagram = msg->msg_hdr.msg_iov->iov_base;
+
+	return udp_mtu_is_probe(datagram, msg->msg_len) &&
+	       udp->config.format == WEFT_UDP_PLAIN && !(msg->msg_hdr.msg_flags & MSG_TRUNC) &&
+	       udp_mtu_take(udp, peer, ev >> 16, datagram, msg->msg_len);
+}
+
+enum { WAS_PROBE = WEFT_DROP_COUNT + 1 };
+
+/* WEFT_DROP_COUNT: taken; WAS_PROBE: no packet; otherwise why not, enum weft_drop. */
+static unsigned take(struct udp *udp, struct mmsghdr *msg, struct weft_pkt *pkt)
 {
 	struct sockaddr_in6 *from = msg->msg_hdr.msg_name, v4;
 	const uint8_t *datagram = msg->msg_hdr.msg_iov->iov_base;
@@ -105,6 +117,8 @@ static enum weft_drop take(const struct udp *udp, struct mmsghdr *msg, struct we
 
 	if (peer == PEER_NONE)
 		return WEFT_DROP_UNKNOWN_PEER;
+	if (WEFT_UNLIKELY(was_probe(udp, peer, ev, msg)))
+		return WAS_PROBE;
 	if (msg->msg_hdr.msg_flags & MSG_TRUNC)
 		return WEFT_DROP_OVERSIZED;
 	if (!read_control(&msg->msg_hdr, flow.dst, &tclass))
@@ -147,10 +161,11 @@ size_t udp_rx_burst(struct udp *udp, struct weft_pkt pkts[], size_t max)
 	udp->port.stats.rx_calls++;
 	udp->drained = n > 0 && (unsigned)n < want;
 	for (int i = 0; i < n; i++) {
-		enum weft_drop drop = take(udp, &rx->msgs[i], &pkts[taken]);
+		unsigned drop = take(udp, &rx->msgs[i], &pkts[taken]);
 
 		if (WEFT_UNLIKELY(drop != WEFT_DROP_COUNT)) {
-			udp->port.stats.drops[drop]++;
+			if (drop != WAS_PROBE)
+				udp->port.stats.drops[drop]++;
 			continue;
 		}
 		udp->port.stats.rx_bytes += rx->msgs[i].msg_len;

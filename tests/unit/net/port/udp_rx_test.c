@@ -1,57 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A known peer that misbehaves: every reason for a drop is counted and nothing gets through. */
-#include "../netns.h"
-#include "port/udp.h"
+#include "udp_villain.h"
 
-static const uint8_t plane[16] = { [15] = 1 };
-static char error[256];
 static uint8_t payload[1024];
-
-struct villain { /* a bare socket whose source address the port knows */
-	int fd;
-	uint16_t src_port;
-	struct sockaddr_in6 to;
-	struct weft_port *port;
-};
-
-static void open_villain(struct villain *v)
-{
-	struct weft_udp_config config = {
-		.format = WEFT_UDP_PLAIN, .planes = 1, .mtu_bytes = 1024, .src_ports = 1
-	};
-	struct sockaddr_in6 name = { .sin6_family = AF_INET6 };
-	socklen_t bytes = sizeof(name);
-	uint16_t own;
-
-	netns_enter();
-	shell("ip link set lo up");
-	memcpy(config.addr[0], plane, 16);
-	REQUIRE(!weft_udp_open(&v->port, &config, error, sizeof(error)));
-	memcpy(&name.sin6_addr, plane, 16);
-	v->fd = socket(AF_INET6, SOCK_DGRAM, 0);
-	REQUIRE(!bind(v->fd, (struct sockaddr *)&name, sizeof(name)));
-	REQUIRE(!getsockname(v->fd, (struct sockaddr *)&name, &bytes));
-	v->src_port = ntohs(name.sin6_port);
-	v->to = name;
-	weft_udp_numbers(v->port, &own, (uint16_t[WEFT_UDP_SRC_PORTS_MAX]){ 0 });
-	v->to.sin6_port = htons(own);
-	struct weft_udp_path path = { .ev = 0 };
-	struct weft_udp_peer attr = { .udp_port = 1,
-		.src_port = { v->src_port },
-		.n_src_ports = 1,
-		.addrs = 1,
-		.paths = &path,
-		.n_paths = 1 };
-
-	memcpy(attr.addr[0], plane, 16);
-	REQUIRE(!weft_udp_peer_add(v->port, 1, &attr));
-}
-
-static void close_villain(struct villain *v)
-{
-	v->port->ops->close(v->port);
-	close(v->fd);
-}
 
 /* A right packet of 1024 bytes as it goes over the wire; returns its bytes. */
 static size_t make(const struct villain *v, uint8_t *bytes)
@@ -69,13 +20,6 @@ static size_t make(const struct villain *v, uint8_t *bytes)
 	memcpy(bytes + n, payload, 1024);
 	return n + 1024 +
 	       weft_icrc_seal(net_crc32, &flow, bytes, n, payload, 1024, bytes + n + 1024);
-}
-
-static size_t deliver(struct villain *v, const uint8_t *bytes, size_t n, struct weft_pkt *pkt)
-{
-	REQUIRE(sendto(v->fd, bytes, n, 0, (struct sockaddr *)&v->to, sizeof(v->to)) == (ssize_t)n);
-	v->port->ops->wait(v->port, 1000000000);
-	return v->port->ops->rx(v->port, pkt, 1);
 }
 
 TEST(udp_rx_burst__takes_what_is_right)
