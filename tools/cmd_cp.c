@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HOST_BYTES 256
+
 struct cp_args {
 	struct live_args live;
 	struct cp_options options;
@@ -112,15 +114,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static void put_host(const struct cp_args *a, char host[HOST_BYTES])
+{
+	snprintf(host, HOST_BYTES, "%.*s", (int)(find_colon(a->to) - a->to), a->to);
+}
+
 /* An empty PATH, or one that ends in "/", takes the file's own name. */
 static int send_to(struct weft_live *live, const struct cp_args *a)
 {
 	const char *colon = find_colon(a->to), *slash = strrchr(a->file, '/');
 	const char *own = slash ? slash + 1 : a->file, *path = colon + 1;
 	bool into = !*path || path[strlen(path) - 1] == '/';
-	char host[256], name[4096];
+	char host[HOST_BYTES], name[4096];
 
-	snprintf(host, sizeof(host), "%.*s", (int)(colon - a->to), a->to);
+	put_host(a, host);
 	snprintf(name, sizeof(name), "%s%s", path, into ? own : "");
 	return cp_send(live, &a->options, a->live.tcp_port, a->file, host, name);
 }
@@ -152,14 +159,17 @@ int cmd_cp(int argc, char **argv)
 				     .silence_ns = UINT64_C(30000000000),
 				     .chunk_bytes = CP_CHUNK_BYTES } };
 	struct weft_live *live;
-	char error[CP_TEXT_BYTES] = "";
+	char error[CP_TEXT_BYTES] = "", host[HOST_BYTES];
 
 	weft_live_defaults(&a.live.config);
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return EXIT_USAGE;
 	(void)signal(SIGBUS, on_bus_error);
 	live_hurry();
-	if (weft_live_open(&live, &a.live.config, error, sizeof(error))) {
+	if (a.to)
+		put_host(&a, host);
+	if (live_find_planes_for(&a.live, "cp", a.to ? host : NULL, error, sizeof(error)) ||
+		weft_live_open(&live, &a.live.config, error, sizeof(error))) {
 		fprintf(stderr, "weft cp: %s\n", error);
 		return EXIT_FAILED;
 	}

@@ -423,7 +423,8 @@ int cmd_perf(int argc, char **argv)
 		a.test.bytes = a.test.mode == PERF_LAT ? 8 : 65536;
 	if (!a.test.spin)
 		live_hurry(); /* the kernel stops real-time threads that never sleep */
-	if (weft_live_open(&live, &a.live.config, error, sizeof(error)))
+	if (live_find_planes_for(&a.live, "perf", a.server, error, sizeof(error)) ||
+		weft_live_open(&live, &a.live.config, error, sizeof(error)))
 		return fail(error);
 	rc = a.server ? client(&a, live) : serve(&a, live);
 	weft_live_close(live);

@@ -8,9 +8,13 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <weft/base.h>
+
+#define ASK_NS UINT64_C(5000000000) /* until a server that is about to start must be there */
 
 enum {
 	OPT_FABRIC = 0x1000,
@@ -32,7 +36,7 @@ static const struct argp_option options[] = {
 	{ "fabric", OPT_FABRIC, "FILE", 0, "fabric file (default: $WEFT_FABRIC)", 0 },
 	{ "host", OPT_HOST, "NAME", 0, "which of its hosts this is (default: $WEFT_HOST)", 0 },
 	{ "planes", OPT_PLANES, "ADDR,...", 0,
-		"no fabric file: own addresses or interfaces, one per plane", 0 },
+		"no fabric file: own addresses or interfaces, one per plane (default: found)", 0 },
 	{ "switch", OPT_SWITCH, "DIR", 0, "where a weft switch lives (default: $WEFT_SWITCH)", 0 },
 	{ "via", OPT_VIA, "NAME", 0,
 		"port: udp, shm ... (default: $WEFT_VIA, else shm where there is a switch)", 0 },
@@ -159,6 +163,30 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
+}
+
+static bool is_told(const struct weft_live_config *config)
+{
+	static const char *const names[] = { "WEFT_FABRIC", "WEFT_SWITCH" };
+
+	for (size_t i = 0; i < WEFT_COUNT(names); i++)
+		if (getenv(names[i]) && *getenv(names[i]))
+			return true;
+	return config->planes || config->fabric || config->switch_dir;
+}
+
+int live_find_planes_for(
+	struct live_args *args, const char *verb, const char *server, char *error, size_t bytes)
+{
+	if (is_told(&args->config))
+		return 0;
+	if (server ? weft_planes_towards(
+			     server, args->tcp_port, ASK_NS, args->planes, error, bytes)
+		   : weft_planes_here(args->planes, error, bytes))
+		return -1;
+	fprintf(stderr, "weft %s: planes %s (--planes names others)\n", verb, args->planes);
+	args->config.planes = args->planes;
 	return 0;
 }
 

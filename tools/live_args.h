@@ -11,9 +11,17 @@
 struct live_args {
 	struct weft_live_config config; /* weft_live_defaults() before parsing */
 	uint16_t tcp_port;
+	char planes[WEFT_PLANES_TEXT_BYTES]; /* as found; config.planes may point here */
 };
 
 extern const struct argp live_argp;
+
+/*
+ * Where neither options nor environment say where this is: planes as they are found here (server
+ * NULL) or towards a server, told on stderr.  -1: error says why.
+ */
+int live_find_planes_for(
+	struct live_args *args, const char *verb, const char *server, char *error, size_t bytes);
 
 /*
  * What every verb reads its numbers with: a whole number in digits from min to max; argp_error(),

@@ -90,6 +90,17 @@ bool weft_plane_may_come(const char *word);
 #define WEFT_PLANE_TEXT_BYTES 46u
 void weft_plane_text(const uint8_t addr[16], char text[WEFT_PLANE_TEXT_BYTES]);
 
+/*
+ * For planes where nobody names any: this host's interfaces that are up, not loopback and not a
+ * tunnel, one address each, IPv4 before IPv6; and the client's, plane by plane to a server that
+ * listens at host, of which it asks (tcp_port as below).  "::" is a plane that this end has not.
+ * -1: error says why.
+ */
+#define WEFT_PLANES_TEXT_BYTES (WEFT_PORTS_MAX * WEFT_PLANE_TEXT_BYTES)
+int weft_planes_here(char planes[WEFT_PLANES_TEXT_BYTES], char *error, size_t error_bytes);
+int weft_planes_towards(const char *host, uint16_t tcp_port, uint64_t limit_ns,
+	char planes[WEFT_PLANES_TEXT_BYTES], char *error, size_t error_bytes);
+
 struct weft_session {
 	uint32_t peer, pathset, n_qps;
 	int line; /* the TCP connection; valid while there are queue pairs */

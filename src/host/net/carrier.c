@@ -391,6 +391,33 @@ unsigned carrier_shares_net(const uint8_t addr[16])
 	return found;
 }
 
+bool carrier_has_net(const uint8_t own[16], const uint8_t other[16])
+{
+	char none[] = "";
+	struct ifaddrs *list, peer = { .ifa_name = none };
+	struct sockaddr_storage name;
+	bool has = false;
+
+	if (getifaddrs(&list))
+		return false;
+	(void)inet_name(weft_inet_is_mapped(other), other, 0, &name);
+	peer.ifa_addr = (struct sockaddr *)&name;
+	for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
+		struct sockaddr_storage at = { 0 };
+		struct sockaddr_in6 told;
+
+		if (!is_ip(i))
+			continue;
+		memcpy(&at, i->ifa_addr,
+			i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+							  : sizeof(told));
+		inet_read(&at, &told);
+		has = !memcmp(&told.sin6_addr, own, 16) && is_neighbour(i, &peer);
+	}
+	freeifaddrs(list);
+	return has;
+}
+
 uint32_t carrier_mtu(unsigned ifindex)
 {
 	struct ifreq request = { 0 };

@@ -8,7 +8,10 @@
  */
 #include "net_local.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -86,6 +89,38 @@ void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out)
 	*out = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = v4->sin_port };
 	memset(out->sin6_addr.s6_addr + 10, 0xff, 2);
 	memcpy(out->sin6_addr.s6_addr + 12, &v4->sin_addr, 4);
+}
+
+bool inet_parse(const char *word, uint8_t addr[16])
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
+
+	memcpy(addr, prefix, sizeof(prefix));
+	return inet_pton(AF_INET, word, addr + sizeof(prefix)) == 1 ||
+	       inet_pton(AF_INET6, word, addr) == 1;
+}
+
+uint32_t inet_lookup(const char *host, uint8_t addrs[WEFT_PORTS_MAX][16])
+{
+	struct addrinfo hints = {
+		.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_V4MAPPED | AI_ALL
+	};
+	struct addrinfo *list;
+	size_t bytes = strlen(host);
+	char bare[NI_MAXHOST];
+	uint32_t n = 0;
+
+	/* "[fd00::2]", as where a port or a path follows (RFC 3986). */
+	if (*host == '[' && host[bytes - 1] == ']' && bytes - 2 < sizeof(bare)) {
+		snprintf(bare, sizeof(bare), "%.*s", (int)bytes - 2, host + 1);
+		host = bare;
+	}
+	if (getaddrinfo(host, NULL, &hints, &list))
+		return 0;
+	for (const struct addrinfo *i = list; i && n < WEFT_PORTS_MAX; i = i->ai_next)
+		memcpy(addrs[n++], &((struct sockaddr_in6 *)i->ai_addr)->sin6_addr, 16);
+	freeaddrinfo(list);
+	return n;
 }
 
 typedef int name_fn(int fd, const struct sockaddr *name, socklen_t bytes);

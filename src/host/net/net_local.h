@@ -42,6 +42,9 @@ socklen_t inet_name(
 	bool is_v4, const uint8_t addr[16], uint16_t number, struct sockaddr_storage *name);
 /* A name that a socket of either kind has told. */
 void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out);
+/* The addresses of a host, by a DNS name or an address, "[fd00::2]" as well; how many. */
+uint32_t inet_lookup(const char *host, uint8_t addrs[WEFT_PORTS_MAX][16]);
+bool inet_parse(const char *word, uint8_t addr[16]); /* an address of either version */
 
 /* ---- planes.c ---- */
 
@@ -51,6 +54,12 @@ bool plane_find(const char *interface, uint8_t addr[16]);
 /* ---- crc.c: a weft_crc32_fn ---- */
 
 uint32_t net_crc32(uint32_t crc, const uint8_t *bytes, uint64_t len_bytes);
+
+/* ---- live_ask.c: planes that nobody has named ---- */
+
+struct weft_live;
+bool ask_is_question(const char *line); /* instead of an offer */
+void ask_answer(const struct weft_live *live, int fd); /* and hangs up */
 
 /* ---- carrier.c: which links are up ---- */
 
@@ -70,6 +79,8 @@ int carrier_fd(const struct carrier *carrier);
 /* Takes in what the kernel has told since; returns the mask of planes that are up. */
 uint32_t carrier_read(struct carrier *carrier);
 
+/* Whether the other is in the network of this own address, without a router between. */
+bool carrier_has_net(const uint8_t own[16], const uint8_t other[16]);
 uint32_t carrier_mtu(unsigned ifindex); /* of its IP packets; 0: nobody knows */
 /* What a full packet of this payload needs of it. */
 #define LINK_OVERHEAD_BYTES (48u + 44u) /* IPv6, UDP; BTH, METH, TSETH, RETH, ImmDt, ICRC */
@@ -129,7 +140,7 @@ const struct peer_path *peers_path(const struct peers *peers, uint32_t peer, uin
 
 /* ---- offer.c: what two ends tell each other before they talk, as a line of JSON ---- */
 
-#define OFFER_VERSION 1
+#define OFFER_VERSION 2
 #define OFFER_TEXT_MAX 65536u /* bytes of one line */
 
 struct offer {

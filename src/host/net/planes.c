@@ -48,13 +48,7 @@ static bool of_interface(const char *interface, uint8_t addr[16])
 
 bool weft_plane_address(const char *word, uint8_t addr[16])
 {
-	struct in_addr ipv4;
-
-	if (inet_pton(AF_INET, word, &ipv4) == 1) {
-		map_ipv4(&ipv4, addr);
-		return true;
-	}
-	return inet_pton(AF_INET6, word, addr) == 1 || of_interface(word, addr);
+	return inet_parse(word, addr) || of_interface(word, addr);
 }
 
 /* Not what was to be an address: 10.0.0.300. */

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,11 +270,16 @@ int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meet
 	const char *line;
 	int fd;
 
-	while ((fd = callers_hear(live->callers, now_ns, &line)) < 0) {
-		if (now_ns >= deadline_ns)
+	for (;; now_ns = weft_clock_now(NULL)) {
+		fd = callers_hear(live->callers, now_ns, &line);
+		if (fd >= 0 && !ask_is_question(line))
+			break;
+		if (fd >= 0)
+			ask_answer(live, fd);
+		else if (now_ns >= deadline_ns)
 			return 0;
-		await_line(live, deadline_ns);
-		now_ns = weft_clock_now(NULL);
+		else
+			await_line(live, deadline_ns);
 	}
 	meeting = calloc(1, sizeof(*meeting));
 	if (!meeting) { /* hung up on, so that who asks again does not spin */
@@ -396,31 +400,13 @@ int weft_live_answer(struct weft_meeting *meeting, struct json_t *app, struct we
 static uint32_t find_addrs(
 	const struct weft_live *live, const char *host, uint8_t addrs[WEFT_PORTS_MAX][16])
 {
-	struct addrinfo hints = {
-		.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_V4MAPPED | AI_ALL
-	};
-	struct addrinfo *list;
-	size_t bytes = strlen(host);
-	char bare[NI_MAXHOST];
-	uint32_t n = 0;
+	uint32_t node, n = 0;
 
-	if (live->topo) {
-		uint32_t node = weft_topo_node_find(live->topo, host);
-
-		for (; node < live->shape->hosts && n < live->shape->planes; n++)
-			weft_topo_host_addr(live->topo, node, n, addrs[n]);
-		return n;
-	}
-	/* "[fd00::2]", as where a port or a path follows (RFC 3986). */
-	if (*host == '[' && host[bytes - 1] == ']' && bytes - 2 < sizeof(bare)) {
-		snprintf(bare, sizeof(bare), "%.*s", (int)bytes - 2, host + 1);
-		host = bare;
-	}
-	if (getaddrinfo(host, NULL, &hints, &list))
-		return 0;
-	for (const struct addrinfo *i = list; i && n < WEFT_PORTS_MAX; i = i->ai_next)
-		memcpy(addrs[n++], &((struct sockaddr_in6 *)i->ai_addr)->sin6_addr, 16);
-	freeaddrinfo(list);
+	if (!live->topo)
+		return inet_lookup(host, addrs);
+	node = weft_topo_node_find(live->topo, host);
+	for (; node < live->shape->hosts && n < live->shape->planes; n++)
+		weft_topo_host_addr(live->topo, node, n, addrs[n]);
 	return n;
 }
 

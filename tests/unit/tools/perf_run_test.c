@@ -125,7 +125,7 @@ TEST(perf_run__counts_writes_and_bytes)
 	CHECK_EQ(own.iterations, 100);
 	CHECK_EQ(own.bytes, 6553600);
 	CHECK(own.ns > 0 && own.cpu_ns > 0 && peer.cpu_ns > 0);
-	CHECK(own.pkts >= 6400);
+	CHECK(own.pkts >= 800); /* 8192 bytes each, at most */
 	CHECK_EQ(peer.iterations, 0);
 }
 
