@@ -20,8 +20,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 endif()
 set(WEFT_FLAGS ${WEFT_MARCH} -std=c11 -ffp-contract=off -fno-strict-aliasing -fno-common)
 # These may ask the C library for more than C11.
-set(WEFT_GNU_ROOMS accept decode mpi device gpu lab lock nccl net nofault mrc panic paths scenario
-	syscalls rdmacm rsocket shm switchd verbs xdp sim)
+set(WEFT_GNU_ROOMS accept decode mpi device doctor gpu lab lock nccl net nofault mrc panic paths
+	scenario syscalls rdmacm rsocket shm switchd verbs xdp sim)
 get_filename_component(WEFT_PRESET ${CMAKE_BINARY_DIR} NAME)
 
 # One line of rooms.txt: kind and fields, separated by bars.
