@@ -29,6 +29,7 @@ char **verb_command(int *argc, char **argv);
 int cmd_cp(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_fabric(int argc, char **argv);
 int cmd_lab(int argc, char **argv);
 int cmd_perf(int argc, char **argv);

@@ -15,6 +15,7 @@ static const struct verb verbs[] = {
 	{ "cp", "copy a file to another host over all planes at once", cmd_cp },
 	{ "decode", "show the MRC packets of a capture or of hex text", cmd_decode },
 	{ "demo", "a file crosses a fabric that breaks; beside it TCP and MPTCP", cmd_demo },
+	{ "doctor", "what of this machine, or the way to another, stands in the way", cmd_doctor },
 	{ "fabric", "check and read a fabric file: nodes, paths, tables", cmd_fabric },
 	{ "lab", "an emulated fabric on this machine: up, run, fault, down", cmd_lab },
 	{ "perf", "measure bandwidth and latency between two hosts", cmd_perf },
