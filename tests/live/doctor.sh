@@ -117,8 +117,8 @@ here1='plane 1 \(a1\) +' there1='there: plane 1 \(b1\) +'
 rule='(fault|note) +(there: )?this machine +firewall: '
 
 plant healthy nothing '' :
-plant carrier "fault +${here1}no carrier" "fault +($here1|$there1)" 'there ip link set b1 down'
-plant down "fault +${here1}the interface is down" "fault +($here1|$there1)" 'ip link set a1 down'
+plant carrier "fault +${here1}no carrier" "fault +$there1" 'there ip link set b1 down'
+plant down "fault +${here1}the interface is down" "fault +$there1" 'ip link set a1 down'
 plant no-address "fault +${here1}the interface has no address" '' 'ip addr flush dev a1'
 plant no-interface 'fault +plane 1 \(a7\) +there is no interface' '' own=a0,a7
 plant plane-count 'fault +10.9.0.2 +1 planes there, 2 here' '' peers=b0
@@ -188,6 +188,13 @@ plant same-address "fault +${here1}10.9.1.2 is the address of both ends" "(fault
 	ip addr flush dev a1; ip addr add 10.9.1.2/24 dev a1'
 plant no-route "fault +${here1}no route to 10.9.1.2" "(fault|warning) +$here1" '
 	ip addr flush dev a1; ip addr add 10.9.1.1/32 dev a1'
+plant no-neighbour "fault +${here1}nobody answers ARP or NDP" '' '
+	there sysctl -qw net.ipv4.conf.all.arp_ignore=1; there ip addr flush dev b1
+	there ip link add b2 type veth peer name c2
+	there ip link set b2 up; there ip link set c2 up
+	there ip addr add 10.9.1.2/24 dev b2; peers=b0,b2'
+plant plane-dead "fault +${here1}dead: neither TCP nor UDP .* though the peer answers ARP" "$rule" \
+	'filter there iif b1 drop'
 plant lossy "fault +${here1}loss: (2|3|4)[0-9] % of 200 small packets on the way there" "$rule" \
 	'filter there iif b1 meta l4proto udp numgen random mod 100 \< 30 drop'
 plant lossy-back \
@@ -218,6 +225,10 @@ plant files 'fault +this machine +only 100 files may be open' \
 plant gro 'note +plane 0 \(a0\) +GRO is off' '' 'ethtool -K a0 gro off'
 plant checksum 'warning +plane 0 \(a0\) +checksum offload is off \(tx\)' '' 'ethtool -K a0 tx off'
 plant no-ipv6 'note +plane 1 \(a1\) +IPv6 is off' '' 'sysctl -qw net.ipv6.conf.a1.disable_ipv6=1'
+plant conntrack-near 'warning +this machine +connection tracking is nearly full' \
+	'warning +there: this machine +connection' '
+	over /proc/sys/net/netfilter/nf_conntrack_max 1000
+	over /proc/sys/net/netfilter/nf_conntrack_count 800'
 plant conntrack 'fault +this machine +connection tracking is full \(999 of 1000\)' \
 	'fault +there: this machine +connection' '
 	over /proc/sys/net/netfilter/nf_conntrack_max 1000
@@ -227,6 +238,11 @@ plant shm 'warning +this machine +/dev/shm has 1 MiB' 'warning +there: this mach
 plant clock 'warning +this machine +the clock source is hpet' \
 	'warning +there: this machine +the clock' \
 	'over /sys/devices/system/clocksource/clocksource0/current_clocksource hpet'
+plant interrupts 'warning +plane 1 \(a1\) +all 4 interrupts of this card go to one CPU' '' '
+	mount -t tmpfs tmpfs /proc/irq; mkdir -p /proc/irq/{40,41,42,43}
+	for i in 40 41 42 43; do echo 0 >/proc/irq/$i/effective_affinity_list; done
+	mount -t tmpfs tmpfs /sys/class/net; mkdir -p /sys/class/net/a1/device/msi_irqs
+	echo 111 >/sys/class/net/a1/ifindex; touch /sys/class/net/a1/device/msi_irqs/{40,41,42,43}'
 plant quota 'warning +this machine +a CPU quota of 0.50 CPUs' \
 	'warning +there: this machine +a CPU quota' '
 	mount -t tmpfs tmpfs /sys/fs/cgroup; mkdir /sys/fs/cgroup/cpu

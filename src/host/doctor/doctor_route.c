@@ -83,7 +83,8 @@ static int take_neighbour(const struct nlmsghdr *message, void *data)
 	if (message->nlmsg_type != RTM_NEWNEIGH)
 		return MNL_CB_OK;
 	(void)mnl_attr_parse(message, sizeof(*neighbour), take_neighbour_attr, addr);
-	if (!memcmp(addr, answer->via, 16))
+	/* Another interface may know the address as well, by ARP flux. */
+	if (!memcmp(addr, answer->via, 16) && (uint32_t)neighbour->ndm_ifindex == answer->oif)
 		answer->state |= neighbour->ndm_state;
 	return MNL_CB_OK;
 }

@@ -168,6 +168,14 @@ static void tell_filter(
 			p->has_neighbour == 1 ? ", though the peer answers ARP or NDP" : "");
 }
 
+/* Without carrier nothing can come through, and that has been said. */
+static bool is_on(const struct weft_doctor_facts *f, uint32_t plane)
+{
+	int iface = f->plane[plane].iface;
+
+	return iface < 0 || (f->iface[iface].is_up && f->iface[iface].has_carrier);
+}
+
 static void look_at_reach(struct judge *j)
 {
 	const struct weft_doctor_facts *f = j->facts;
@@ -178,7 +186,7 @@ static void look_at_reach(struct judge *j)
 		const char *own =
 			f->plane[i].iface < 0 ? "IFACE" : f->iface[f->plane[i].iface].name;
 
-		if (!p->is_tried)
+		if (!p->is_tried || !is_on(f, i))
 			continue;
 		where_plane(f, i, where);
 		weft_plane_text(p->to, to);

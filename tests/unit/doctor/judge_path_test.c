@@ -72,6 +72,9 @@ TEST(path_checks__tell_a_filter_from_a_dead_plane)
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "reach", "nobody answers ARP");
 	path->has_route = false;
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "reach", "no route to 10.0.1.2");
+	/* What explains it is said once. */
+	facts.iface[1].has_carrier = false;
+	CHECK_FOUND(WEFT_DOCTOR_FAULT, "carrier", "no carrier");
 	make_healthy();
 	snprintf(path->route_iface, sizeof(path->route_iface), "eth0");
 	CHECK_FOUND(WEFT_DOCTOR_WARNING, "reach", "leaves by eth0");
