@@ -81,7 +81,7 @@ inside() {
 	bad() { printf '%s\n%s\n' "$1" "$text"; faults=1; }
 	faults=0
 	[ $ms -le 7000 ] || bad "it took $ms ms"
-	[ "$wanted" = nothing ] && echo "$text" >"$healthy"
+	[ "$wanted" = nothing ] && echo "$text" >>"$healthy"
 	[ "$wanted" = nothing ] || grep -qE "^($wanted)" <<<"$text" || bad "wants: $wanted"
 	local more
 	more=$(grep -E '^(fault|warning)' <<<"$text" | grep -vE "^($wanted|${also:-$wanted})")
@@ -102,7 +102,7 @@ export healthy=$(mktemp)
 trap 'rm -f "$healthy"' EXIT
 # plant NAME WANTED ALSO COMMANDS: WANTED is a line's beginning, ALSO what may be said besides.
 plant() {
-	[[ $1 == healthy || $1 == *"$only"* ]] || return 0
+	[[ $1 == healthy* || $1 == *"$only"* ]] || return 0
 	# What is said of the healthy pair, too, is not found because it was planted.
 	grep -E "^($2)" "$healthy" && { echo "$1: said of the healthy pair"; faults=1; }
 	ran=$((ran + 1))
@@ -117,6 +117,35 @@ here1='plane 1 \(a1\) +' there1='there: plane 1 \(b1\) +'
 rule='(fault|note) +(there: )?this machine +firewall: '
 
 plant healthy nothing '' :
+plant healthy-ipv6 nothing '' '
+	for p in 0 1; do
+		ip addr flush dev a$p; there ip addr flush dev b$p
+		ip addr add fd0$p::1/64 dev a$p; there ip addr add fd0$p::2/64 dev b$p
+	done; to=[fd00::2]'
+# Planes of one switch hear each other.
+switched='
+	host
+	nsenter -t $made -n ip link add sw0 type bridge
+	nsenter -t $made -n ip link set sw0 up
+	for p in 0 1; do
+		ip link del a$p
+		ip link add a$p index 2${p}1 type veth peer name s$p index 2${p}2 netns $made
+		there ip link add b$p index 2${p}3 type veth peer name t$p index 2${p}4 netns $made
+		for s in s$p t$p; do nsenter -t $made -n ip link set $s master sw0 up; done
+		ip addr add 10.9.$p.1/24 dev a$p; ip link set a$p up
+		there ip addr add 10.9.$p.2/24 dev b$p; there ip link set b$p up
+		ethtool -K a$p gro on
+	done
+	sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
+	there sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2'
+plant healthy-switched nothing '' "$switched"
+plant switched-filtered "fault +${here1}UDP is filtered: TCP comes through" "$rule" \
+	"$switched; filter there iif b1 meta l4proto udp drop"
+plant ipv6-rejected "fault +${here1}UDP is rejected by a firewall" "$rule" '
+	for p in 0 1; do
+		ip addr flush dev a$p; there ip addr flush dev b$p
+		ip addr add fd0$p::1/64 dev a$p; there ip addr add fd0$p::2/64 dev b$p
+	done; to=[fd00::2]; filter there iif b1 meta l4proto udp reject'
 plant carrier "fault +${here1}no carrier" "fault +$there1" 'there ip link set b1 down'
 plant down "fault +${here1}the interface is down" "fault +$there1" 'ip link set a1 down'
 plant no-address "fault +${here1}the interface has no address" '' 'ip addr flush dev a1'
@@ -249,5 +278,5 @@ plant quota 'warning +this machine +a CPU quota of 0.50 CPUs' \
 	echo "50000 100000" >/sys/fs/cgroup/cpu.max
 	echo 50000 >/sys/fs/cgroup/cpu/cpu.cfs_quota_us
 	echo 100000 >/sys/fs/cgroup/cpu/cpu.cfs_period_us'
-[ $ran -gt 1 ] || { echo "no case is called $only"; faults=1; }
+[ $ran -gt 3 ] || { echo "no case is called $only"; faults=1; }
 exit $faults

@@ -30,7 +30,7 @@ struct seen { /* of one plane of the asker's, to ours of the same number */
 	uint32_t small, mrc, wrong_iface, mtu_bytes;
 	uint32_t wrong_ifindex;
 	uint8_t small_seq[SEQS / 8], mrc_seq[SEQS / 8];
-	uint32_t heard_ifindex; /* its multicast; 0: not heard */
+	uint32_t heard; /* its multicast: bits of our planes */
 };
 
 struct caller {
@@ -189,6 +189,14 @@ static int plane_by(const struct weft_doctor_ear *ear, uint32_t ifindex)
 	return -1;
 }
 
+/* On a switch every plane hears it: then the right one is among them. */
+static int cable_end(uint32_t heard, uint32_t plane)
+{
+	if (heard >> plane & 1)
+		return (int)plane;
+	return heard ? (int)weft_ctz64(heard) : -1;
+}
+
 static json_t *what_was_seen(const struct weft_doctor_ear *ear, const struct caller *caller)
 {
 	json_t *all = json_array();
@@ -200,8 +208,7 @@ static json_t *what_was_seen(const struct weft_doctor_ear *ear, const struct cal
 			json_pack("{s:i, s:i, s:i, s:i, s:s, s:i}", "small", (int)seen->small,
 				"mrc", (int)seen->mrc, "mtu", (int)seen->mtu_bytes, "wrong",
 				(int)seen->wrong_iface, "iface", name_of(ear, seen->wrong_ifindex),
-				"cabled",
-				seen->heard_ifindex ? plane_by(ear, seen->heard_ifindex) : -1));
+				"cabled", cable_end(seen->heard, i)));
 	}
 	return json_pack("{s:o}", "seen", all);
 }
@@ -352,8 +359,10 @@ static void hear_cables(struct weft_doctor_ear *ear)
 						? caller_of(ear, probe.nonce)
 						: NULL;
 
-		if (caller && probe.kind == PROBE_EAR)
-			caller->seen[probe.from].heard_ifindex = ear->heard.ifindex;
+		int plane = plane_by(ear, ear->heard.ifindex);
+
+		if (caller && probe.kind == PROBE_EAR && plane >= 0)
+			caller->seen[probe.from].heard |= 1u << plane;
 	}
 }
 

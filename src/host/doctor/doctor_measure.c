@@ -377,6 +377,21 @@ static void measure_sizes(struct asking *a)
 	}
 }
 
+/* Whether plane i of ours leads to plane j of the peer.  An answer alone does not say so: the
+ * kernel may send by another plane's interface what is not of this one's subnet (weak host model,
+ * RFC 1122, 3.3.4.2). */
+static bool leads_to(struct asking *a, uint32_t i, uint32_t j)
+{
+	const struct weft_doctor_plane *own = &a->facts->plane[i];
+	struct weft_doctor_path path = { .has_route = false };
+
+	memcpy(path.from, own->addr, 16);
+	memcpy(path.to, a->facts->peer.plane_addr[j], 16);
+	route_ask(&path);
+	return path.has_route && own->iface >= 0 &&
+	       !strcmp(path.route_iface, a->facts->iface[own->iface].name);
+}
+
 void measure(struct asking *a)
 {
 	struct weft_doctor_peer *peer = &a->facts->peer;
@@ -392,7 +407,7 @@ void measure(struct asking *a)
 		if (path->is_tried && !path->echoed)
 			path->has_neighbour = neighbour_ask(path->to);
 		for (uint32_t j = 0; j < peer->planes; j++)
-			if (j != i && a->n_cross[i][j] && !path->echoed)
+			if (j != i && a->n_cross[i][j] && !path->echoed && leads_to(a, i, j))
 				path->answers_as = (int)j;
 	}
 }

@@ -118,11 +118,21 @@ static bool is_mute(const struct weft_doctor_path *p)
 	return p->is_tried && p->sent && !p->echoed && !p->arrived;
 }
 
+/* Our plane's cable ends at another plane of the peer's: heard there, not at its own, and that
+ * other one does not hear its own plane of ours.  If it does, both hang on one switch. */
+static bool is_crossed(const struct weft_doctor_facts *f, uint32_t i)
+{
+	int k = f->peer.path[i].cabled_to;
+
+	return k >= 0 && k != (int)i &&
+	       ((uint32_t)k >= f->peer.paths || f->peer.path[k].cabled_to != k);
+}
+
 static bool tell_order(struct judge *j, uint32_t i, const char *where)
 {
 	const struct weft_doctor_path *p = &j->facts->peer.path[i];
 
-	if (p->answers_as < 0 && (p->cabled_to < 0 || p->cabled_to == (int)i))
+	if (p->answers_as < 0 && !is_crossed(j->facts, i))
 		return false;
 	if (p->answers_as >= 0)
 		say(j, WEFT_DOCTOR_FAULT, where,
@@ -325,7 +335,7 @@ static void look_at_cables(struct judge *j)
 		where_plane(f, i, where);
 		if (!p->is_tried || !p->has_route || is_mute(p))
 			continue;
-		if (p->cabled_to >= 0 && p->cabled_to != (int)i && p->peer_iface_wrong)
+		if (is_crossed(f, i) && p->peer_iface_wrong)
 			(void)tell_order(j, i, where);
 		else if (p->peer_iface_wrong > LOSS_FEW && strcmp(p->arrived_iface, "lo"))
 			say(j, WEFT_DOCTOR_WARNING, where, arp,

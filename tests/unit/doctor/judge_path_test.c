@@ -87,9 +87,12 @@ TEST(path_checks__name_swapped_planes)
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "reach", "our plane 1 reaches the peer's plane 0");
 	make_mute();
 	path->cabled_to = 0;
+	CHECK_FOUND(WEFT_DOCTOR_FAULT, "reach", "UDP is filtered"); /* one switch */
+	facts.peer.path[0].cabled_to = 1;
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "reach", "ends at the peer's plane 0");
 	make_healthy();
 	path->cabled_to = 0;
+	facts.peer.path[0].cabled_to = 1;
 	path->peer_iface_wrong = 200;
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "cables", "ends at the peer's plane 0");
 	/* Planes of one switch hear each other: no cable is wrong while packets come in right. */
