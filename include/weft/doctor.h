@@ -10,7 +10,8 @@
  * Facts are plain; judging reads nothing but them.  So each check is tested with facts made by
  * hand, and the kernel is asked in few places.
  *
- * Time     Gathering takes milliseconds, asking WEFT_DOCTOR_ASK_NS at most, a dead peer or not.
+ * Time     Gathering takes a tenth of a second (ARP), asking WEFT_DOCTOR_ASK_NS at most, whoever
+ *          is dead.
  * Memory   All structs are the caller's; facts are large: not on a stack.
  * Threads  Any; nothing is shared.
  * Errors   A fact that the kernel will not tell is unknown, and nothing is said of it.
@@ -65,7 +66,8 @@ struct weft_doctor_iface {
 	uint32_t speed_mbps; /* 0: not told */
 	bool is_up, has_carrier, is_loopback;
 	bool is_device; /* hardware (or a virtual machine's), not made by software */
-	bool is_half_duplex, has_no_ipv6;
+	bool is_half_duplex, has_no_ipv6, has_mac;
+	uint8_t mac[6];
 	int tx_checksum, rx_checksum, gso, gro;  /* offloads: 1 on, 0 off */
 	int rp_filter, arp_ignore, arp_announce; /* in effect: the larger of "all" and its own */
 	uint32_t rx_queues;                      /* 0: not told */

@@ -209,11 +209,16 @@ plant rp-filter 'fault +plane 1 .*same subnet and rp_filter is strict' \
 	ip addr flush dev a1; ip addr add 10.9.0.11/24 dev a1
 	sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
 	sysctl -qw net.ipv4.conf.all.rp_filter=1'
-plant dad "fault +${here1}fd09::2 is somebody else's, too \(DAD failed\)" \
+plant dad "fault +${here1}fd09::2 is somebody else's, too \(DAD failed" \
 	'fault +(plane 1|10.9.0.2)' '
 	there ip addr add fd09::2/64 dev b1 nodad
 	sysctl -qw net.ipv6.conf.a1.accept_dad=1; ip addr add fd09::2/64 dev a1; sleep 2'
-plant same-address "fault +${here1}10.9.1.2 is the address of both ends" "(fault|warning) +$here1" '
+plant duplicate-ipv4 \
+	"fault +${here1}10.9.1.1 is somebody else.s, too \(another host answers ARP" \
+	"(fault|warning) +$here1" '
+	there ip addr add 10.9.1.1/32 dev b1'
+plant same-address "fault +${here1}10.9.1.2 is the address of both ends" \
+	"fault +($here1|$there1)10.9.1.2 is somebody" '
 	ip addr flush dev a1; ip addr add 10.9.1.2/24 dev a1'
 plant no-route "fault +${here1}no route to 10.9.1.2" "(fault|warning) +$here1" '
 	ip addr flush dev a1; ip addr add 10.9.1.1/32 dev a1'

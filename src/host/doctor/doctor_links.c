@@ -17,6 +17,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,8 @@ static int take_link_attr(const struct nlattr *attr, void *data)
 		attrs->name = mnl_attr_get_str(attr);
 	else if (mnl_attr_get_type(attr) == IFLA_MTU)
 		attrs->mtu = mnl_attr_get_u32(attr);
+	else if (mnl_attr_get_type(attr) == IFLA_ADDRESS)
+		attrs->address = attr;
 	return MNL_CB_OK;
 }
 
@@ -68,6 +71,10 @@ static int take_link(const struct nlmsghdr *message, void *data)
 	snprintf(iface->name, sizeof(iface->name), "%s", attrs.name);
 	iface->ifindex = (uint32_t)link->ifi_index;
 	iface->mtu_bytes = attrs.mtu;
+	iface->has_mac = link->ifi_type == ARPHRD_ETHER && attrs.address &&
+			 mnl_attr_get_payload_len(attrs.address) == sizeof(iface->mac);
+	if (iface->has_mac)
+		memcpy(iface->mac, mnl_attr_get_payload(attrs.address), sizeof(iface->mac));
 	iface->is_up = link->ifi_flags & IFF_UP;
 	iface->has_carrier = link->ifi_flags & IFF_RUNNING;
 	iface->is_loopback = link->ifi_flags & IFF_LOOPBACK;

@@ -31,6 +31,11 @@ void links_read(struct weft_doctor_facts *facts); /* interfaces and addresses, b
 void link_settings(struct weft_doctor_iface *iface, const char *root);
 void link_offloads(struct weft_doctor_iface *iface);
 int planes_pick(struct weft_doctor_facts *facts, const char *planes, char *error, size_t bytes);
+void duplicates_ask(struct weft_doctor_facts *facts); /* of planes of IPv4; a tenth of a second */
+#define ARP_BYTES 28u
+void arp_encode(uint8_t frame[ARP_BYTES], const uint8_t mac[6], const uint8_t target[4]);
+/* The link address of who claims addr in it; NULL: nobody does. */
+const uint8_t *arp_claims(const uint8_t *frame, size_t n, const uint8_t addr[4]);
 void firewall_ask(struct weft_doctor_machine *m);
 /* From nft's JSON; what is not as nft writes it is passed over. */
 void firewall_read(struct weft_doctor_machine *m, const json_t *ruleset);

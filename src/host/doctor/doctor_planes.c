@@ -151,5 +151,8 @@ int weft_doctor_gather(
 		link_settings(&facts->iface[i], "");
 		link_offloads(&facts->iface[i]);
 	}
-	return planes_pick(facts, planes, error, error_bytes);
+	if (planes_pick(facts, planes, error, error_bytes))
+		return -1;
+	duplicates_ask(facts);
+	return 0;
 }

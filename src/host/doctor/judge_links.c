@@ -97,11 +97,14 @@ static void look_at_duplicates(struct judge *j)
 		weft_plane_text(addr->addr, text);
 		if (addr->is_duplicate) {
 			snprintf(remedy, sizeof(remedy), "ip addr del %s/%u dev %s   # and another",
-				text, addr->prefix_bits, name);
+				text,
+				addr->prefix_bits - (weft_inet_is_mapped(addr->addr) ? 96u : 0),
+				name);
 			say(j, WEFT_DOCTOR_FAULT, where_iface(f, addr->iface, where), remedy,
-				"%s is somebody else's, too (DAD failed): this host does not use "
-				"it",
-				text);
+				"%s is somebody else's, too (%s)", text,
+				weft_inet_is_mapped(addr->addr)
+					? "another host answers ARP for it"
+					: "DAD failed: this host does not use it");
 		} else if (addr->is_tentative && !addr->is_link_local) {
 			snprintf(remedy, sizeof(remedy), "ip addr show dev %s   # again in 2 s",
 				name);

@@ -204,7 +204,7 @@ static void look_at_reach(struct judge *j)
 			own);
 		if (!p->has_route)
 			say(j, WEFT_DOCTOR_FAULT, where, remedy, "no route to %s", to);
-		else if (is_mute(p) && !tell_order(j, i, where))
+		else if (is_mute(p) && memcmp(p->from, p->to, 16) && !tell_order(j, i, where))
 			tell_filter(j, where, p, own);
 		else if (!is_mute(p) && f->plane[i].iface >= 0 && *p->route_iface &&
 			 strcmp(p->route_iface, own) && strcmp(p->route_iface, "lo"))

@@ -43,6 +43,7 @@ TEST(link_checks__name_duplicate_addresses)
 	make_healthy();
 	facts.addr[1].is_duplicate = true;
 	CHECK_FOUND(WEFT_DOCTOR_FAULT, "duplicate-address", "10.0.1.1 is somebody else's");
+	CHECK_STR(report.finding[0].remedy, "ip addr del 10.0.1.1/24 dev eth1   # and another");
 	facts.addr[1].is_duplicate = false;
 	facts.addr[1].is_tentative = true;
 	CHECK_FOUND(WEFT_DOCTOR_NOTE, "duplicate-address", "tentative");
