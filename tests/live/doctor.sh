@@ -70,19 +70,20 @@ inside() {
 	if [ $listens = 1 ]; then
 		there "$weft" doctor --listen --planes $peers >"$dir/listens" 2>&1 &
 		for ((n = 0; n < 200; n++)); do
-			grep -q waits "$dir/listens" && break
+			grep -qs waits "$dir/listens" && break
 			sleep 0.02
 		done
 	fi
 	sleep 0.1
 	local began=${EPOCHREALTIME/./}
-	text=$($before "$weft" doctor --planes $own $to)
+	text=$($before "$weft" doctor --planes $own $to 2>"$dir/stderr")
 	local rc=$? ms=$(((${EPOCHREALTIME/./} - began) / 1000))
 	bad() { printf '%s\n%s\n' "$1" "$text"; faults=1; }
 	faults=0
 	[ $ms -le 7000 ] || bad "it took $ms ms"
 	[ "$wanted" = nothing ] && echo "$text" >>"$healthy"
 	[ "$wanted" = nothing ] || grep -qE "^($wanted)" <<<"$text" || bad "wants: $wanted"
+	[ ! -s "$dir/stderr" ] || bad "on stderr: $(cat "$dir/stderr")"
 	local more
 	more=$(grep -E '^(fault|warning)' <<<"$text" | grep -vE "^($wanted|${also:-$wanted})")
 	[ -z "$more" ] || bad "says more: $more"

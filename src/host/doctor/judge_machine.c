@@ -7,6 +7,7 @@
  */
 #include "doctor_local.h"
 
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,10 +19,6 @@
 #define SHM_POOR_BYTES (64 * MIB)
 #define NOFILE_GOOD 1024u
 #define NOFILE_POOR 256u
-#define CAP_NET_ADMIN 12
-#define CAP_NET_RAW 13
-#define CAP_IPC_LOCK 14
-#define CAP_BPF 39
 
 static bool may(const struct weft_doctor_machine *m, unsigned capability)
 {
