@@ -17,7 +17,7 @@
  * (windows, immediates in flight, profile, trimming, start PSNs) the two devices agree on in a
  * greeting when both QPs have been moved to RTR; work posted before it is through waits.
  *
- * Time     timeouts are the program's (1.024 us * 2^timeout); clock: CLOCK_MONOTONIC.
+ * Time     timeouts are the program's (1.024 us * 2^timeout); clock: struct weft_dev_env's.
  * Memory   Opening reserves address space and touches little; queues are allocated per object.
  *          Registered memory must stay mapped until weft_dev_mr_close().
  * Threads  Every function may be called from any thread at any time; no lock is held between
@@ -75,6 +75,19 @@ void weft_dev_say(const char *format, ...) __attribute__((format(printf, 1, 2)))
  * this host's devices; EADDRNOTAVAIL: no plane of it is there (so far).  error: one line. */
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
+/*
+ * Environment of a device: where its time and its randomness come from.  now and random are called
+ * under the device's lock and must not call it; all must do until it is closed.
+ */
+struct weft_dev_env {
+	void *arg;
+	uint64_t (*now)(void *arg);            /* ns, never backwards */
+	void (*sleep)(void *arg, uint64_t ns); /* weft_dev_close() waits by it; without the lock */
+	uint64_t (*random)(void *arg); /* 64 bits: keys and nonces, so that no peer guesses them */
+};
+/* env: copied; NULL: this machine, as by weft_dev_open(). */
+int weft_dev_open_in(struct weft_dev **dev, const struct weft_dev_name *name,
+	const struct weft_dev_env *env, char *error, size_t error_bytes);
 /* Whether the next try may not meet what weft_dev_open() told. */
 static inline bool weft_dev_may_pass(int error)
 {
@@ -256,7 +269,7 @@ struct weft_dev_wc {
 	uint32_t status, op, vendor; /* vendor: enum weft_status */
 	uint32_t len_bytes, imm;     /* imm: a number in host order */
 	uint32_t qpn, src_qpn, flags;
-	uint64_t at_ns; /* weft_clock_now() when it came about */
+	uint64_t at_ns; /* by the device's clock, when it came about */
 };
 /* channel may be NULL. */
 int weft_dev_cq_open(struct weft_dev *dev, uint32_t entries, struct weft_dev_channel *channel,

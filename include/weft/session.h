@@ -57,6 +57,8 @@ struct weft_live_config {
 	 * path proves to carry, or 1024 where ports cannot probe or no_path_mtu says so. */
 	uint32_t mtu_bytes;
 	bool no_path_mtu;    /* sessions and weft_live_peer_open() use the endpoint's own size */
+	weft_clock_fn *clock; /* the pump's; NULL: weft_clock_now */
+	void *clock_arg;
 	/* See struct weft_pump_config; no argument. */
 	void (*scatter)(void *arg, const struct weft_place *place);
 	bool no_checksum;        /* with planes: see struct weft_udp_config */

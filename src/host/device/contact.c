@@ -129,7 +129,7 @@ static struct contact *find_place(
 static struct contact *make(struct weft_dev *dev, uint32_t own_qpn, const uint8_t gid[16],
 	uint32_t qpn, bool is_passive)
 {
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	struct contact *contact = find_place(dev, gid, is_passive, now);
 
 	if (!contact)
@@ -140,7 +140,7 @@ static struct contact *make(struct weft_dev *dev, uint32_t own_qpn, const uint8_
 	contact->is_passive = is_passive;
 	contact->own_qpn = own_qpn;
 	contact->qpn = qpn;
-	contact->nonce = weft_random();
+	contact->nonce = device_random(dev);
 	contact->used_ns = now;
 	memcpy(contact->gid, gid, 16);
 	struct contact **head = bucket(dev, own_qpn, gid, qpn);

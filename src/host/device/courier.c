@@ -69,7 +69,7 @@ struct courier *courier_open(struct weft_dev_qp *qp, struct contact *contact)
 	}
 	weft_qp_info(courier->eq, &info);
 	courier->eq_number = info.qpn;
-	courier->psn_tx = (uint32_t)weft_random() & WEFT_PSN_MASK;
+	courier->psn_tx = (uint32_t)device_random(dev) & WEFT_PSN_MASK;
 	courier->qp = qp;
 	courier->contact = contact;
 	courier->held = held_share(qp->held);
@@ -94,7 +94,7 @@ int courier_connect(
 	struct weft_dev *dev = courier->qp->dev;
 	const struct weft_config *engine = weft_live_engine(dev->live);
 	struct weft_qp_attr attr = attr_of(dev, contact->end.rate_bps);
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	weft_live_qp_mtu(&attr, WEFT_MIN(dev->end.mtu_bytes, contact->end.mtu_bytes));
 	attr.peer = contact->peer;

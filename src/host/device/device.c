@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <weft/version.h>
 
+#define LINGER_NS UINT64_C(100000) /* between looks, while it closes */
+
 uint32_t device_fork_age;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -105,6 +107,9 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	config.planes = dev->name.planes[0] ? dev->name.planes : NULL;
 	config.no_path_mtu = true;
 	config.scatter = post_place;
+	config.clock = dev->env.now;
+	config.clock_arg = dev->env.arg;
+	config.engine.seed = device_random(dev);
 	size_engine(&config.engine);
 	if (weft_live_open(&dev->live, &config, error, error_bytes))
 		return -1;
@@ -132,13 +137,35 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 	if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
-	dev->next_slot = 16 + (uint32_t)weft_random() % (QP_SLOTS / 2);
+	dev->next_slot = 16 + (uint32_t)device_random(dev) % (QP_SLOTS / 2);
 	dev->greet_at_ns = WEFT_NEVER;
 	return 0;
 }
 
+static void machine_sleep(void *arg, uint64_t ns)
+{
+	(void)arg;
+	weft_clock_sleep(ns);
+}
+
+static uint64_t machine_random(void *arg)
+{
+	(void)arg;
+	return weft_random();
+}
+
+static const struct weft_dev_env machine = {
+	.now = weft_clock_now, .sleep = machine_sleep, .random = machine_random
+};
+
 int weft_dev_open(
 	struct weft_dev **out, const struct weft_dev_name *name, char *error, size_t error_bytes)
+{
+	return weft_dev_open_in(out, name, NULL, error, error_bytes);
+}
+
+int weft_dev_open_in(struct weft_dev **out, const struct weft_dev_name *name,
+	const struct weft_dev_env *env, char *error, size_t error_bytes)
 {
 	struct weft_dev *dev = calloc(1, sizeof(*dev));
 	int rc;
@@ -150,6 +177,7 @@ int weft_dev_open(
 	(void)pthread_once(&once, watch_forks);
 	weft_nofault_watch();
 	dev->name = *name;
+	dev->env = env ? *env : machine;
 	dev->fork_age = device_fork_age;
 	dev->greet_fd = dev->wake_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
 	weft_lock_open(&dev->lock);
@@ -179,10 +207,10 @@ static void linger(struct weft_dev *dev)
 	while (dev->n_zombies) {
 		if (!run_once(dev)) {
 			weft_lock_give(&dev->lock);
-			weft_clock_sleep(100000);
+			dev->env.sleep(dev->env.arg, LINGER_NS);
 			weft_lock_take(&dev->lock);
 		}
-		(void)zombie_reap(dev, weft_clock_now(NULL), false);
+		(void)zombie_reap(dev, device_now(dev), false);
 	}
 }
 
@@ -194,7 +222,7 @@ bool device_leave(struct weft_dev *dev)
 	for (unsigned tries = 0; !weft_lock_try(&dev->lock); tries++) {
 		if (tries == 1000)
 			return false;
-		weft_clock_sleep(100000);
+		dev->env.sleep(dev->env.arg, LINGER_NS);
 	}
 	for (const struct link *at = dev->opened; at; at = at->next) {
 		struct weft_dev_qp *qp = at->of;

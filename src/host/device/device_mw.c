@@ -37,7 +37,7 @@ int weft_dev_mw_open(struct weft_dev_pd *pd, unsigned type, struct weft_dev_mw *
 	mw->type = type;
 	weft_lock_take(&dev->lock);
 	if (dev->n_mws == MWS_MAX ||
-		weft_memwin_open(dev->ep, pd->number, (uint32_t)weft_random(), &mw->key))
+		weft_memwin_open(dev->ep, pd->number, (uint32_t)device_random(dev), &mw->key))
 		error = ENOMEM;
 	if (!error) {
 		mw->bound = mw->key; /* in its place; not bound yet */
@@ -118,7 +118,7 @@ int mw_take(struct weft_dev_qp *qp, const struct weft_dev_send *send, struct wor
 	/* Its place is taken now, so that the program knows the key. */
 	work->rkey = 0;
 	if (bind->len_bytes && weft_memwin_open(qp->dev->ep, bind->mw->pd->number,
-				       (uint32_t)weft_random(), &work->rkey))
+				       (uint32_t)device_random(qp->dev), &work->rkey))
 		return ENOMEM;
 	if (work->rkey)
 		bind->mw->key = work->rkey;

@@ -179,7 +179,7 @@ int weft_dev_paths_mark(
 		const struct weft_dev_qp *qp = at->of;
 
 		if (qp->has_own_set && qp->attr.paths == number)
-			(void)weft_path_mark(dev->ep, qp->own_set, ev, to, weft_clock_now(NULL));
+			(void)weft_path_mark(dev->ep, qp->own_set, ev, to, device_now(dev));
 	}
 	weft_lock_give(&dev->lock);
 	return rc;
@@ -201,7 +201,7 @@ static bool port_of(const struct weft_dev *dev, uint32_t set, uint32_t ev, uint3
 static void replace_in_set(struct weft_dev_qp *qp, uint32_t ev, uint32_t ev_new)
 {
 	struct weft_dev *dev = qp->dev;
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	uint32_t port;
 
 	if (!port_of(dev, qp->peer_set, ev_new, &port) ||
@@ -269,7 +269,7 @@ static int ask(struct weft_dev *dev, const uint8_t gid[16], uint32_t ev, const u
 	weft_lock_take(&dev->lock);
 	rc = run_start(dev) ? ENOMEM : 0;
 	if (!rc && find_set(dev, gid, &set)) {
-		uint64_t now = weft_clock_now(NULL);
+		uint64_t now = device_now(dev);
 		int error = ports ? weft_post_port_status(dev->ep, set, ev, *ports, cookie, now) :
 				    weft_post_probe(dev->ep, set, ev, cookie, now);
 
@@ -343,7 +343,7 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 	else
 		dev->planes_shut |= 1u << plane;
 	(void)weft_port_mark(
-		dev->ep, plane, up && links >> plane & 1, weft_clock_now(NULL));
+		dev->ep, plane, up && links >> plane & 1, device_now(dev));
 	dev->planes_ns = 0;
 	(void)run_once(dev);
 	run_wake(dev);

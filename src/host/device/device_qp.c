@@ -37,7 +37,7 @@ void qp_let_go(struct weft_dev_qp *qp)
 	/* Whatever it still has to say is of no use to anybody. */
 	weft_qp_info(qp->eq, &info);
 	if (info.state != WEFT_QP_ERROR)
-		(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, weft_clock_now(NULL));
+		(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, device_now(dev));
 	(void)run_once(dev); /* its last completions are taken, and ignored, while qp exists */
 	struct zombie zombie = { .eq = qp->eq,
 		.peer = qp->peer,
@@ -76,7 +76,7 @@ static int open_engine_qp(struct weft_dev_qp *qp)
 		return EINVAL;
 	weft_qp_info(qp->eq, &info);
 	qp->eq_number = info.qpn;
-	qp->psn_tx = (uint32_t)weft_random() & WEFT_PSN_MASK;
+	qp->psn_tx = (uint32_t)device_random(dev) & WEFT_PSN_MASK;
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int choose_paths(struct weft_dev_qp *qp, uint32_t *set)
 	for (uint32_t i = 0; i < paths->n; i++)
 		if (paths->states[i] != WEFT_PATH_EMPTY)
 			(void)weft_path_mark(dev->ep, *set, paths->evs[i],
-				(enum weft_path_state)paths->states[i], weft_clock_now(NULL));
+				(enum weft_path_state)paths->states[i], device_now(dev));
 	return 0;
 }
 
@@ -130,7 +130,7 @@ int qp_connect(struct weft_dev_qp *qp, const struct weft_live_end *end, const st
 		.mpr_tx_psns = WEFT_MIN(peer->mpr_psns, qp->attr.mpr_tx_psns),
 		.wimm_tx = WEFT_MIN(peer->wimm, qp->attr.wimm_tx),
 		.rd_atomic_tx = WEFT_MIN(peer->rd_atomic, (uint32_t)qp->attr.rd_tx) };
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	char error[256];
 
 	qp->is_unfit =
@@ -356,6 +356,7 @@ uint32_t weft_dev_qp_number(const struct weft_dev_qp *qp)
 
 void pair_to_error(struct weft_dev_qp *qp)
 {
+	struct weft_dev *dev = qp->dev;
 	struct weft_qp_info info;
 
 	qp->attr.state = WEFT_DEV_ERR;
@@ -363,11 +364,11 @@ void pair_to_error(struct weft_dev_qp *qp)
 	if (qp->eq) {
 		weft_qp_info(qp->eq, &info);
 		if (info.state != WEFT_QP_ERROR)
-			(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, weft_clock_now(NULL));
+			(void)weft_qp_move(qp->eq, WEFT_QP_ERROR, NULL, device_now(dev));
 	}
 	done_flush(qp);
 	if (qp->init.srq)
-		event_put(qp->dev, &qp->events, WEFT_DEV_QP_LAST_WQE);
+		event_put(dev, &qp->events, WEFT_DEV_QP_LAST_WQE);
 }
 
 static void reset(struct weft_dev_qp *qp)

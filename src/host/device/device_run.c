@@ -239,7 +239,7 @@ static uint64_t next_deadline(struct weft_dev *dev, uint64_t now)
 
 static void sleep_on(struct weft_dev *dev)
 {
-	uint64_t now = weft_clock_now(NULL), one;
+	uint64_t now = device_now(dev), one;
 	uint64_t next = WEFT_MIN(next_deadline(dev, now), watch_awake(dev, now));
 	int fd = dev->port->ops->sleep(dev->port, true);
 
@@ -287,7 +287,7 @@ static void *thread_main(void *arg)
 	hurry();
 	weft_lock_take(&dev->lock);
 	while (!dev->stop) {
-		uint64_t now = weft_clock_now(NULL);
+		uint64_t now = device_now(dev);
 
 		if (now < dev->polled_ns + POLLED_RECENTLY_NS) {
 			watch_stand_back(dev);

@@ -164,7 +164,7 @@ bool watch_come(struct weft_dev *dev, uint64_t now)
 
 void watch_pause(struct weft_dev *dev)
 {
-	uint64_t until = weft_clock_now(NULL) + PAUSE_NS;
+	uint64_t until = device_now(dev) + PAUSE_NS;
 	struct timespec limit = { .tv_sec = (time_t)(until / 1000000000),
 		.tv_nsec = (long)(until % 1000000000) };
 

@@ -138,12 +138,12 @@ void greet_start(struct weft_dev_qp *qp)
 {
 	struct weft_dev *dev = qp->dev;
 
-	qp->nonce = weft_random();
+	qp->nonce = device_random(dev);
 	qp->tries = 0;
 	qp->is_unfit = false;
 	qp->greet_since_ns = qp->heard_ns = 0;
 	link_in(&dev->greeting, &qp->in_greeting, qp);
-	greet_ask_for(qp, weft_clock_now(NULL));
+	greet_ask_for(qp, device_now(dev));
 	if (dev->asleep || dev->stands)
 		watch_kick(dev);
 }
@@ -158,7 +158,7 @@ void greet_ask(struct weft_dev *dev, struct contact *contact)
 	struct greet greet = { .kind = GREET_HELLO,
 		.nonce = contact->nonce,
 		.qp = { .qpn = contact->own_qpn, .peer_qpn = contact->qpn } };
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	contact->ask_at_ns = now + (FIRST_WAIT_NS << WEFT_MIN(contact->tries, 6u));
 	contact_say(contact, &greet.qp);

@@ -95,7 +95,7 @@ static enum result take_pair(struct weft_dev *dev, const struct heard *heard)
 	send_back(dev, heard, &greet);
 	if (qp && !qp->connected && qp->asked_back != asked->nonce) {
 		qp->asked_back = asked->nonce;
-		greet_ask_for(qp, weft_clock_now(NULL));
+		greet_ask_for(qp, device_now(dev));
 	}
 	return qp ? AWAITED : TAKEN;
 }
@@ -119,7 +119,7 @@ static enum result take_wait(struct weft_dev *dev, const struct heard *heard)
 
 	if (!qp || !link_is_in(&qp->in_greeting) || qp->nonce != heard->greet.echo)
 		return TAKEN;
-	qp->heard_ns = weft_clock_now(NULL);
+	qp->heard_ns = device_now(dev);
 	return AWAITED;
 }
 
@@ -266,7 +266,7 @@ static enum greet_reason take_bytes(struct weft_dev *dev, const uint8_t *bytes, 
 void greet_read(struct weft_dev *dev)
 {
 	uint8_t bytes[GREET_BYTES_MAX];
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	for (unsigned i = 0; i < READ_MAX; i++) {
 		struct sockaddr_in6 from;

@@ -108,7 +108,7 @@ static struct group *take(struct weft_dev *dev, const uint8_t gid[16], uint64_t 
 		memset(group, 0, sizeof(*group));
 		dev->groups[i] = group;
 		memcpy(group->gid, gid, 16);
-		group->nonce = weft_random();
+		group->nonce = device_random(dev);
 		group->tag = group_tag(gid);
 		group->since_ns = now;
 	}
@@ -357,7 +357,7 @@ static bool is_known(struct group *group, const struct greet *greet)
 void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer)
 {
 	struct group *group = find(dev, greet->group.gid);
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	answer->kind = GREET_GROUP_ANSWER;
 	say(dev, greet->group.gid, answer, now);
@@ -402,7 +402,7 @@ static void meet(struct weft_dev *dev, const struct group *group, const struct m
 bool group_answered(struct weft_dev *dev, const struct greet *greet)
 {
 	struct group *group = find(dev, greet->group.gid);
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	if (!group || group->nonce != greet->echo ||
 		(greet->number == dev->number && !memcmp(greet_gid(greet), dev->name.gid, 16)))
@@ -503,7 +503,7 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 
 void group_expect(struct weft_dev *dev, const uint8_t gid[16])
 {
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	struct group *group = take(dev, gid, now);
 
 	if (group && !is_busy(group, now))
@@ -513,7 +513,7 @@ void group_expect(struct weft_dev *dev, const uint8_t gid[16])
 static int join(struct weft_dev_qp *qp, const uint8_t gid[16])
 {
 	struct weft_dev *dev = qp->dev;
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	struct group *group = take(dev, gid, now);
 
 	if (!group)
@@ -537,7 +537,7 @@ static int leave(struct weft_dev_qp *qp, struct group *group)
 		return EINVAL;
 	drop_member(qp->dev, group, m);
 	qp->n_groups--;
-	begin(qp->dev, group, weft_clock_now(NULL));
+	begin(qp->dev, group, device_now(qp->dev));
 	return 0;
 }
 

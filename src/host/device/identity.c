@@ -121,7 +121,7 @@ uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked)
 	uint32_t at = dev->challenges.at++ % CHALLENGES;
 	struct challenge *c = &dev->challenges.list[at];
 
-	*c = (struct challenge){ .nonce = weft_random() / CHALLENGES * CHALLENGES + at,
+	*c = (struct challenge){ .nonce = device_random(dev) / CHALLENGES * CHALLENGES + at,
 		.number = asked->number,
 		.own_qpn = asked->qp.peer_qpn,
 		.qpn = asked->qp.qpn };
@@ -170,7 +170,7 @@ static struct proof *find_or_make(struct weft_dev *dev, const struct greet *gree
 		oldest = own;
 	*oldest = (struct proof){ .number = greet->number,
 		.end = greet->end,
-		.nonce = weft_random(),
+		.nonce = device_random(dev),
 		.proven = 1u << greet->end.home,
 		.since_ns = now,
 		.in_use = true };
@@ -217,7 +217,7 @@ static uint32_t nowhere(const struct weft_dev *dev, const struct proof *proof)
 
 bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *absent)
 {
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 	struct proof *proof;
 
 	*absent = 0;
@@ -231,7 +231,7 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 	if (proof->end.planes != greet->end.planes ||
 		memcmp(proof->end.addr, greet->end.addr, 16 * (size_t)greet->end.planes) != 0)
 		*proof = (struct proof){ .number = greet->number,
-			.nonce = weft_random(),
+			.nonce = device_random(dev),
 			.proven = 1u << greet->end.home,
 			.since_ns = now,
 			.in_use = true };

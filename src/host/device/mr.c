@@ -159,7 +159,7 @@ static int enter(struct weft_dev_mr *mr)
 	weft_lock_take(&dev->lock);
 	if (dev->n_mrs < MRS_MAX)
 		error = weft_region_add(dev->ep, mr->iova, mr->base, mr->len_bytes, mr->pd->number,
-			mr_rights(mr->access), (uint32_t)weft_random(), &mr->key);
+			mr_rights(mr->access), (uint32_t)device_random(dev), &mr->key);
 	if (!error) {
 		dev->mrs[mr_slot(mr->key)] = mr;
 		dev->n_mrs++;

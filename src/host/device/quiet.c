@@ -29,7 +29,7 @@ static void judge_habit(struct weft_dev *dev)
 
 	if (WEFT_LIKELY(!q->posted_ns))
 		return;
-	int64_t late_ns = (int64_t)(weft_clock_now(NULL) - q->posted_ns);
+	int64_t late_ns = (int64_t)(device_now(dev) - q->posted_ns);
 
 	q->credit_ns += late_ns < AT_ONCE_NS ? EARN_NS : -WEFT_MIN(late_ns, (int64_t)STAND_NS_MAX);
 	q->credit_ns = WEFT_MAX(WEFT_MIN(q->credit_ns, CREDIT_NS_MAX), CREDIT_NS_MIN);
@@ -82,5 +82,5 @@ void quiet_posted(struct weft_dev *dev)
 {
 	acks_posted(dev);
 	dev->port->hush_bytes = 0;
-	dev->quiet.posted_ns = weft_clock_now(NULL);
+	dev->quiet.posted_ns = device_now(dev);
 }

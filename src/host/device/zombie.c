@@ -19,7 +19,7 @@ static void end(struct weft_dev *dev, const struct zombie *z)
 
 	weft_qp_info(z->eq, &info);
 	if (z->courier && info.state != WEFT_QP_ERROR)
-		(void)weft_qp_move(z->eq, WEFT_QP_ERROR, NULL, weft_clock_now(NULL));
+		(void)weft_qp_move(z->eq, WEFT_QP_ERROR, NULL, device_now(dev));
 	if (z->courier)
 		(void)run_done(dev);
 	weft_qp_close(z->eq);
@@ -52,7 +52,7 @@ bool zombie_reap(struct weft_dev *dev, uint64_t now, bool oldest)
 
 void zombie_make(struct weft_dev *dev, const struct zombie *zombie, bool connected)
 {
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = device_now(dev);
 
 	if (dev->n_zombies == ZOMBIES_MAX)
 		(void)zombie_reap(dev, now, true);

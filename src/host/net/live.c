@@ -307,9 +307,11 @@ static int open_engine(struct weft_live *live, char *error, size_t bytes)
 				live->block_bytes);
 		return -1;
 	}
-	struct weft_pump_config pump = {
-		.ep = live->ep, .port = live->port, .scatter = live->config.scatter
-	};
+	struct weft_pump_config pump = { .ep = live->ep,
+		.port = live->port,
+		.clock = live->config.clock,
+		.clock_arg = live->config.clock_arg,
+		.scatter = live->config.scatter };
 
 	if (weft_pump_open(&live->pump, &pump)) {
 		snprintf(error, bytes, "no memory");
