@@ -25,6 +25,7 @@ extern "C" {
 
 #define WEFT_LOOP_ANY UINT32_MAX
 #define WEFT_LOOP_FAULTS_MAX 256u
+#define WEFT_LOOP_NODES_MAX 4096u
 
 struct weft_loop;
 
@@ -77,6 +78,15 @@ struct weft_port *weft_loop_port(struct weft_loop *loop, uint32_t node); /* the 
 uint64_t weft_loop_clock(void *loop);
 void weft_loop_attach(
 	struct weft_loop *loop, uint32_t node, struct weft_pump *pump, struct weft_endpoint *ep);
+/* Who runs at a node in place of a pump: until there is nothing more to do now.  Returns when it is
+ * to be called again at the latest; what comes, and weft_loop_kick(), call it sooner. */
+typedef uint64_t weft_loop_run_fn(void *arg);
+void weft_loop_attach_run( /* run NULL: nobody does any more, as if its host were dead */
+	struct weft_loop *loop, uint32_t node, weft_loop_run_fn *run, void *arg);
+/* As weft_udp_peer_add(), for who numbers his peers.  Of attr counts udp_port alone: 1 + the node.
+ * A port that was never told of any takes nodes for peers. */
+int weft_loop_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+void weft_loop_peer_drop(struct weft_port *port, uint32_t peer);
 int weft_loop_fault(struct weft_loop *loop, const struct weft_loop_fault *fault);
 /* Work was posted on this node: its pump runs in the next step. */
 void weft_loop_kick(struct weft_loop *loop, uint32_t node);

@@ -116,6 +116,19 @@ const uint8_t *hops_mac(struct hops *hops, uint32_t peer, uint32_t plane);
 int hops_fd(const struct hops *hops);
 void hops_read(struct hops *hops); /* takes in what the kernel has told since */
 
+/* ---- port/loop_digest.c ---- */
+
+void loop_digest(uint64_t *digest, uint64_t now_ns, uint32_t src, uint32_t dst,
+	const struct weft_pkt *pkt); /* which has been delivered */
+
+/* ---- port/loop_peers.c: whom an endpoint calls what ---- */
+
+struct loop_peers;
+int loop_peers_add(struct loop_peers **peers, uint32_t peer, uint16_t udp_port); /* as ports do */
+void loop_peers_drop(struct loop_peers *peers, uint32_t peer);
+bool loop_peers_to(const struct loop_peers *peers, uint32_t *peer);   /* becomes its node */
+bool loop_peers_from(const struct loop_peers *peers, uint32_t *node); /* becomes its peer */
+
 /* ---- peers.c: whom an address belongs to, where a path leads ---- */
 
 #define PEER_NONE UINT32_MAX

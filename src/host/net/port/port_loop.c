@@ -22,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX 4096u
 #define FULL 1000000u
 
 enum { AT_QUEUE, AT_NODE }; /* what happens to a packet when its time has come */
@@ -38,7 +37,10 @@ struct node {
 	struct weft_loop *loop;
 	struct weft_pump *pump;
 	struct weft_endpoint *ep;
-	uint64_t wake_ns;        /* when its pump must run, at the latest */
+	weft_loop_run_fn *run; /* in place of a pump; NULL: there is that, or nobody */
+	void *run_arg;
+	struct loop_peers *peers; /* NULL: they are nodes */
+	uint64_t wake_ns;         /* when it must run, at the latest */
 	uint64_t *nic_free_ns;   /* [plane] when its last byte has left */
 	uint64_t *queue_free_ns; /* [plane] the same of the last link, towards this node */
 	struct weft_pkt *inbox;
@@ -243,27 +245,6 @@ static void reach_queue(struct weft_loop *loop, uint32_t index)
 	loop_heap_push(&loop->due, *free_ns, index);
 }
 
-static void mix(uint64_t *digest, uint64_t value)
-{
-	*digest = (*digest ^ value) * 0x9e3779b97f4a7c15u;
-	*digest ^= *digest >> 29;
-}
-
-static void note(struct weft_loop *loop, const struct flight *flight)
-{
-	const struct weft_pkt *pkt = &flight->pkt;
-	uint64_t *digest = &loop->stats.digest;
-
-	mix(digest, loop->now);
-	mix(digest, (uint64_t)flight->src << 32 | flight->dst);
-	mix(digest, (uint64_t)pkt->ev << 32 | (uint64_t)pkt->op << 16 | pkt->flags);
-	mix(digest, (uint64_t)pkt->dqpn << 32 | pkt->psn | (uint64_t)pkt->mark << 24);
-	if (weft_op_is_data(pkt->op))
-		mix(digest, pkt->w.va ^ (uint64_t)pkt->w.len_bytes << 48);
-	else if (pkt->op == WEFT_OP_SACK)
-		mix(digest, pkt->sack.bitmap ^ (uint64_t)pkt->sack.cack_psn << 40);
-}
-
 static void put_in(struct node *node, const struct weft_pkt *pkt)
 {
 	if (node->inbox_n == node->inbox_max) {
@@ -281,7 +262,7 @@ static void reach_node(struct weft_loop *loop, uint32_t index)
 	struct node *node = &loop->nodes[flight->dst];
 
 	if (carrier_of(loop, flight->dst) >> (flight->pkt.ev >> 16) & 1) {
-		note(loop, flight);
+		loop_digest(&loop->stats.digest, loop->now, flight->src, flight->dst, &flight->pkt);
 		flight->pkt.port = (uint8_t)(flight->pkt.ev >> 16);
 		put_in(node, &flight->pkt);
 		node->wake_ns = loop->now;
@@ -301,8 +282,12 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 	while (n < max && node->inbox_read < node->inbox_n) {
 		struct weft_pkt *pkt = &node->inbox[node->inbox_read++];
 
-		if (!node->loop->wire || loop_wire_pass(node->loop->wire, n, pkt))
+		if (node->loop->wire && !loop_wire_pass(node->loop->wire, n, pkt))
+			continue;
+		if (!node->peers || loop_peers_from(node->peers, &pkt->peer))
 			pkts[n++] = *pkt;
+		else
+			port->stats.drops[WEFT_DROP_UNKNOWN_PEER]++;
 	}
 	if (node->inbox_read == node->inbox_n)
 		node->inbox_read = node->inbox_n = 0;
@@ -313,8 +298,16 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 
 static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		depart((struct node *)port, &pkts[i]);
+	struct node *node = (struct node *)port;
+
+	for (size_t i = 0; i < n; i++) {
+		struct weft_pkt pkt = pkts[i];
+
+		if (!node->peers || loop_peers_to(node->peers, &pkt.peer))
+			depart(node, &pkt);
+		else
+			port->stats.tx_no_path++;
+	}
 	port->stats.tx_pkts += n;
 	port->stats.tx_calls++;
 }
@@ -409,7 +402,7 @@ static bool open_nodes(struct weft_loop *loop)
 
 struct weft_loop *weft_loop_open(const struct weft_loop_config *config)
 {
-	if (!config->nodes || config->nodes > NODES_MAX || !config->planes ||
+	if (!config->nodes || config->nodes > WEFT_LOOP_NODES_MAX || !config->planes ||
 		config->planes > WEFT_PORTS_MAX || !config->uplinks || config->uplinks > 65536)
 		return NULL;
 	struct weft_loop *loop = calloc(1, sizeof(*loop));
@@ -442,6 +435,7 @@ void weft_loop_close(struct weft_loop *loop)
 		free(loop->nodes[i].nic_free_ns);
 		free(loop->nodes[i].queue_free_ns);
 		free(loop->nodes[i].inbox);
+		free(loop->nodes[i].peers);
 	}
 	loop_wire_close(loop->wire);
 	free(loop->nodes);
@@ -482,6 +476,25 @@ void weft_loop_attach(
 	loop->nodes[node].wake_ns = loop->now;
 }
 
+void weft_loop_attach_run(
+	struct weft_loop *loop, uint32_t node, weft_loop_run_fn *run, void *arg)
+{
+	WEFT_ASSERT(node < loop->config.nodes);
+	loop->nodes[node].run = run;
+	loop->nodes[node].run_arg = arg;
+	loop->nodes[node].wake_ns = run ? loop->now : WEFT_NEVER;
+}
+
+int weft_loop_peer_add(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr)
+{
+	return loop_peers_add(&((struct node *)port)->peers, peer, attr->udp_port);
+}
+
+void weft_loop_peer_drop(struct weft_port *port, uint32_t peer)
+{
+	loop_peers_drop(((struct node *)port)->peers, peer);
+}
+
 void weft_loop_kick(struct weft_loop *loop, uint32_t node)
 {
 	WEFT_ASSERT(node < loop->config.nodes);
@@ -517,11 +530,16 @@ static uint64_t next_carrier_ns(const struct weft_loop *loop)
 	return next;
 }
 
+static bool is_run(const struct node *node)
+{
+	return node->pump || node->run;
+}
+
 static void run_node(struct weft_loop *loop, struct node *node)
 {
-	while (weft_pump_step(node->pump, 0))
+	while (!node->run && weft_pump_step(node->pump, 0))
 		;
-	uint64_t wake_ns = weft_next_timeout(node->ep);
+	uint64_t wake_ns = node->run ? node->run(node->run_arg) : weft_next_timeout(node->ep);
 
 	/* A full port frees up when enough of it has left. */
 	for (uint32_t plane = 0; plane < loop->config.planes; plane++) {
@@ -554,7 +572,7 @@ bool weft_loop_step(struct weft_loop *loop, uint64_t until_ns)
 	uint64_t next = WEFT_MIN(carrier_ns, loop_heap_next(&loop->due));
 
 	for (uint32_t i = 0; i < loop->config.nodes; i++)
-		if (loop->nodes[i].pump)
+		if (is_run(&loop->nodes[i]))
 			next = WEFT_MIN(next, loop->nodes[i].wake_ns);
 	if (next > until_ns || next == WEFT_NEVER) {
 		loop->now = WEFT_MAX(loop->now, until_ns == WEFT_NEVER ? loop->now : until_ns);
@@ -572,7 +590,7 @@ bool weft_loop_step(struct weft_loop *loop, uint64_t until_ns)
 	for (uint32_t i = 0; i < loop->config.nodes; i++) {
 		struct node *node = &loop->nodes[i];
 
-		if (node->pump && (node->wake_ns <= loop->now || carrier_ns <= loop->now))
+		if (is_run(node) && (node->wake_ns <= loop->now || carrier_ns <= loop->now))
 			run_node(loop, node);
 	}
 	return true;

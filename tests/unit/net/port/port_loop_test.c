@@ -250,3 +250,71 @@ TEST(weft_loop_open__refuses_the_impossible)
 	config.nodes = 0;
 	CHECK(!weft_loop_open(&config));
 }
+
+/* As behind other ports: whom one end has not been told of can neither be sent to nor be heard. */
+TEST(weft_loop_peer_add__gives_a_node_another_number)
+{
+	struct weft_loop_config config = plain();
+	struct weft_loop *loop = weft_loop_open(&config);
+	struct weft_port *port[2] = { weft_loop_port(loop, 0), weft_loop_port(loop, 1) };
+	struct weft_udp_peer second = { .udp_port = 2 }, first = { .udp_port = 1 };
+	struct weft_pkt got[4];
+
+	CHECK_EQ(weft_loop_peer_add(port[0], 77, &second), 0);
+	CHECK_EQ(weft_loop_peer_add(port[0], 78, &second), -1);
+	CHECK_EQ(weft_loop_peer_add(port[0], 77, &first), -1);
+	CHECK_EQ(weft_loop_peer_add(port[1], 5, &(struct weft_udp_peer){ .udp_port = 3 }), 0);
+	send_one(loop, 0, data(1, 0, 1)); /* no peer of that number */
+	CHECK_EQ(port[0]->stats.tx_no_path, 1);
+	send_one(loop, 0, data(77, 0, 2));
+	while (weft_loop_step(loop, WEFT_NEVER))
+		;
+	CHECK_EQ(receive(loop, 1, got, 4), 0); /* the second does not know the first */
+	CHECK_EQ(port[1]->stats.drops[WEFT_DROP_UNKNOWN_PEER], 1);
+	CHECK_EQ(weft_loop_peer_add(port[1], 9, &first), 0);
+	send_one(loop, 0, data(77, 0, 3));
+	while (weft_loop_step(loop, WEFT_NEVER))
+		;
+	REQUIRE(receive(loop, 1, got, 4) == 1);
+	CHECK_EQ(got[0].peer, 9);
+	weft_loop_peer_drop(port[0], 77);
+	CHECK_EQ(weft_loop_peer_add(port[0], 3, &second), 0);
+	weft_loop_close(loop);
+}
+
+struct runner {
+	const struct weft_loop *loop;
+	uint64_t at_ns[8];
+	uint32_t n;
+};
+
+static uint64_t run_at(void *arg)
+{
+	struct runner *r = arg;
+
+	r->at_ns[r->n++] = weft_loop_now(r->loop);
+	return r->n < 4 ? weft_loop_now(r->loop) + 100 : WEFT_NEVER;
+}
+
+TEST(weft_loop_attach_run__calls_when_asked_and_when_something_comes)
+{
+	struct weft_loop_config config = plain();
+	struct weft_loop *loop = weft_loop_open(&config);
+	struct runner r = { .loop = loop };
+
+	weft_loop_attach_run(loop, 1, run_at, &r);
+	send_one(loop, 0, data(1, 0, 7));
+	while (weft_loop_step(loop, WEFT_NEVER))
+		;
+	CHECK_EQ(r.n, 5);
+	CHECK_EQ(r.at_ns[3], 301);
+	CHECK_EQ(r.at_ns[4], 1 + 2 * FULL_NS + 5000);
+	weft_loop_kick(loop, 1);
+	while (weft_loop_step(loop, WEFT_NEVER))
+		;
+	CHECK_EQ(r.n, 6);
+	weft_loop_attach_run(loop, 1, NULL, NULL);
+	weft_loop_kick(loop, 1);
+	CHECK(!weft_loop_step(loop, WEFT_NEVER));
+	weft_loop_close(loop);
+}
