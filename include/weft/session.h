@@ -35,6 +35,17 @@ struct weft_meeting; /* a client's offer that waits for an answer */
 #define WEFT_SESSION_QPS_MAX 256u
 #define WEFT_SESSION_TCP_PORT 18515
 
+/* A port that the caller has opened, in place of one by name. */
+struct weft_live_port {
+	struct weft_port *port; /* closed with the endpoint, or where that cannot be opened */
+	/* How peers reach it, as they are told: number, and as many source ports, which are paths
+	 * where there is no fabric file; all of them this number. */
+	uint16_t udp_port;
+	uint32_t n_src_ports; /* 1 to WEFT_UDP_SRC_PORTS_MAX */
+	int (*peer_add)(struct weft_port *port, uint32_t peer, const struct weft_udp_peer *attr);
+	void (*peer_drop)(struct weft_port *port, uint32_t peer);
+};
+
 struct weft_live_config {
 	/* Which fabric and host we are; NULL: $WEFT_FABRIC and $WEFT_HOST (weft lab run sets them).
 	 * Without a fabric file, planes lists own addresses, or the interfaces that have them, one
@@ -46,6 +57,7 @@ struct weft_live_config {
 	 * that dials in by "shm".  NULL: $WEFT_VIA, else "shm" where there is a switch, else
 	 * "udp". */
 	const char *via;
+	const struct weft_live_port *port; /* lent for the call; NULL: by via */
 	struct weft_config
 		engine;      /* weft_live_defaults() fills it; ports and mtu follow the fabric */
 	const char *cc;      /* congestion control by name; NULL: NSCC */

@@ -352,7 +352,10 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		snprintf(error, error_bytes, "no congestion control is called \"%s\"", config->cc);
 		rc = -1;
 	}
-	live->kind = rc ? NULL : live_port_find(config, error, error_bytes);
+	if (config->port)
+		live->kind = live_port_given(live);
+	else
+		live->kind = rc ? NULL : live_port_find(config, error, error_bytes);
 	if (live->kind)
 		live->rtt_ns =
 			config->rtt_ns ? config->rtt_ns : live->rtt_ns + live->kind->host_rtt_ns;

@@ -40,6 +40,7 @@ struct weft_live {
 	struct weft_live_config config;
 	struct weft_udp_config udp; /* where we are, whatever the port */
 	const struct live_port_kind *kind;
+	struct live_port_kind given; /* what kind is where the caller brought the port */
 	struct weft_topo *topo; /* NULL: no fabric file */
 	const struct weft_topo_shape *shape;
 	const struct weft_cc_ops *cc;
@@ -69,6 +70,9 @@ void live_find_planes(struct weft_live *live);
 /* By config and environment.  NULL: error lists the names. */
 const struct live_port_kind *live_port_find(
 	const struct weft_live_config *config, char *error, size_t error_bytes);
+
+/* The port that config brings. */
+const struct live_port_kind *live_port_given(struct weft_live *live);
 
 /* Whether a switch of ours forwards, whatever the port: only those trim. */
 bool live_has_switch(const struct weft_live_config *config);

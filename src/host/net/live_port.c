@@ -169,6 +169,33 @@ static const struct live_port_kind kinds[] = {
 		weft_shm_port_peer_drop, NULL, NULL },
 };
 
+static int open_given(struct weft_live *live, char *error, size_t error_bytes)
+{
+	if (live->port->planes == live->udp.planes)
+		return 0;
+	snprintf(error, error_bytes, "the port has %u planes, and there are %u addresses",
+		live->port->planes, live->udp.planes);
+	return -1;
+}
+
+const struct live_port_kind *live_port_given(struct weft_live *live)
+{
+	const struct weft_live_port *given = live->config.port;
+
+	WEFT_ASSERT(given->n_src_ports && given->n_src_ports <= WEFT_UDP_SRC_PORTS_MAX);
+	live->given = (struct live_port_kind){ .name = given->port->ops->name,
+		.open = open_given,
+		.peer_add = given->peer_add,
+		.peer_drop = given->peer_drop };
+	live->port = given->port;
+	live->udp_port = given->udp_port;
+	live->n_src_ports = given->n_src_ports;
+	for (uint32_t i = 0; i < live->n_src_ports; i++)
+		live->src_port[i] = given->udp_port;
+	live->config.port = NULL; /* it was lent */
+	return &live->given;
+}
+
 const struct live_port_kind *live_port_find(
 	const struct weft_live_config *config, char *error, size_t error_bytes)
 {

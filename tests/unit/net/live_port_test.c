@@ -2,6 +2,8 @@
 #include "check.h"
 #include "live.h"
 
+#include <weft/loop.h>
+
 static char error[256];
 
 static const char *found(const struct weft_live_config *config)
@@ -53,4 +55,35 @@ TEST(live_port_find__names_what_there_is)
 
 	CHECK(!found(&config));
 	CHECK(strstr(error, "\"pigeon\"") && strstr(error, "udp, afpacket"));
+}
+
+/* One that the caller has opened is taken as it is, if its planes are those that have addresses. */
+TEST(live_port_given__takes_the_place_of_one_by_name)
+{
+	struct weft_loop *loop = weft_loop_open(
+		&(struct weft_loop_config){ .nodes = 1, .planes = 2, .uplinks = 3 });
+	struct weft_live_port port = { .port = weft_loop_port(loop, 0),
+		.udp_port = 7,
+		.n_src_ports = 3,
+		.peer_add = weft_loop_peer_add,
+		.peer_drop = weft_loop_peer_drop };
+	struct weft_live_config config;
+	struct weft_live *live = NULL;
+	struct weft_live_end end;
+
+	weft_live_defaults(&config);
+	config.engine.qps = 4;
+	config.port = &port;
+	config.planes = "fd00::1";
+	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
+	CHECK_STR(error, "the port has 2 planes, and there are 1 addresses");
+	config.planes = "fd00::1,fd00:0:1::1";
+	REQUIRE(!weft_live_open(&live, &config, error, sizeof(error)));
+	CHECK(weft_live_port(live) == port.port);
+	weft_live_end(live, &end);
+	CHECK_EQ(end.udp_port, 7);
+	CHECK_EQ(end.n_src_ports, 3);
+	CHECK_EQ(end.src_port[2], 7);
+	weft_live_close(live);
+	weft_loop_close(loop);
 }
