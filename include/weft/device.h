@@ -76,16 +76,33 @@ void weft_dev_say(const char *format, ...) __attribute__((format(printf, 1, 2)))
 int weft_dev_open(
 	struct weft_dev **dev, const struct weft_dev_name *name, char *error, size_t error_bytes);
 /*
- * Environment of a device: where its time and its randomness come from.  now and random are called
- * under the device's lock and must not call it; all must do until it is closed.
+ * A network that is not this machine's; weft_dev_name.planes has the addresses there.  A thread
+ * cannot sleep on it, so the device has none: it goes while it is called, and by weft_dev_step().
+ */
+struct weft_live_port; /* session.h */
+struct weft_dev_net {
+	void *arg;
+	const struct weft_live_port *port; /* lent for the call; see there whose what it holds is */
+	uint32_t number; /* 0 .. 1023: the process's on its host; no other has it */
+	/* Greetings, 1200 bytes at most: from this address of ours to that process of that host.
+	 * They may be lost, come late or twice. */
+	void (*send)(void *arg, const uint8_t from[16], const uint8_t to[16], uint32_t number,
+		const void *bytes, size_t n);
+	/* The next that has come, its bytes; -1: none has.  *number: UINT32_MAX: no process's. */
+	int (*recv)(void *arg, void *bytes, size_t max, uint8_t from[16], uint32_t *number);
+};
+/*
+ * Environment of a device: where its time, its randomness and its packets come from.  All is called
+ * under the device's lock and must not call it, but for sleep; and must do until it is closed.
  */
 struct weft_dev_env {
 	void *arg;
 	uint64_t (*now)(void *arg);            /* ns, never backwards */
 	void (*sleep)(void *arg, uint64_t ns); /* weft_dev_close() waits by it; without the lock */
 	uint64_t (*random)(void *arg); /* 64 bits: keys and nonces, so that no peer guesses them */
+	const struct weft_dev_net *net; /* copied; NULL: this machine's, and now its clock */
 };
-/* env: copied; NULL: this machine, as by weft_dev_open(). */
+/* env: copied, but for what its net's port points to; NULL: this machine, as by weft_dev_open(). */
 int weft_dev_open_in(struct weft_dev **dev, const struct weft_dev_name *name,
 	const struct weft_dev_env *env, char *error, size_t error_bytes);
 /* Whether the next try may not meet what weft_dev_open() told. */
@@ -94,6 +111,10 @@ static inline bool weft_dev_may_pass(int error)
 	return error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ||
 	       error == EADDRNOTAVAIL;
 }
+/* With a net of its own: does what is due and takes in what has come.  Returns when it is to be
+ * called again at the latest, in ns of its clock, and later than now; sooner when something comes.
+ * Without one: what its thread would do next; WEFT_NEVER. */
+uint64_t weft_dev_step(struct weft_dev *dev);
 /* What is still open on it is dead then, and can only be closed.  Waits up to ~0.2 s for last
  * ACKs. */
 int weft_dev_close(struct weft_dev *dev);

@@ -107,6 +107,7 @@ static int open_live(struct weft_dev *dev, char *error, size_t error_bytes)
 	config.planes = dev->name.planes[0] ? dev->name.planes : NULL;
 	config.no_path_mtu = true;
 	config.scatter = post_place;
+	config.port = dev->net.port;
 	config.clock = dev->env.now;
 	config.clock_arg = dev->env.arg;
 	config.engine.seed = device_random(dev);
@@ -134,7 +135,9 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 	}
 	if (open_live(dev, error, error_bytes))
 		return weft_dev_may_pass(errno) ? errno : ENODEV;
-	if (greet_open(dev, error, error_bytes))
+	if (dev->has_net)
+		dev->number = dev->net.number;
+	else if (greet_open(dev, error, error_bytes))
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
 	dev->next_slot = 16 + (uint32_t)device_random(dev) % (QP_SLOTS / 2);
@@ -178,6 +181,10 @@ int weft_dev_open_in(struct weft_dev **out, const struct weft_dev_name *name,
 	weft_nofault_watch();
 	dev->name = *name;
 	dev->env = env ? *env : machine;
+	dev->has_net = dev->env.net != NULL;
+	if (dev->has_net)
+		dev->net = *dev->env.net;
+	dev->env.net = NULL; /* it was lent */
 	dev->fork_age = device_fork_age;
 	dev->greet_fd = dev->wake_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
 	weft_lock_open(&dev->lock);

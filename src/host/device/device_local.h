@@ -120,6 +120,8 @@ struct paths {                  /* a choice of EVs */
 struct weft_dev {
 	struct weft_lock lock;
 	struct weft_dev_env env;
+	struct weft_dev_net net; /* its port is live's, its number number */
+	bool has_net;            /* its opener brought it: there is no thread */
 	struct weft_live *live;
 	struct weft_endpoint *ep;
 	struct weft_pump *pump;

@@ -278,6 +278,31 @@ static void hurry(void)
 	(void)sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param);
 }
 
+/* What is due, and what has come.  False: nothing moved. */
+static bool step(struct weft_dev *dev, uint64_t now)
+{
+	greet_read(dev);
+	greet_timers(dev, now);
+	acks_let_go(dev);
+	return run_once(dev);
+}
+
+uint64_t weft_dev_step(struct weft_dev *dev)
+{
+	uint64_t now, next = WEFT_NEVER;
+
+	if (device_is_dead(dev) || !dev->has_net)
+		return WEFT_NEVER;
+	weft_lock_take(&dev->lock);
+	dev->planes_ns = 0; /* perhaps it was a link */
+	do {
+		now = device_now(dev);
+	} while (step(dev, now));
+	next = next_deadline(dev, now);
+	weft_lock_give(&dev->lock);
+	return WEFT_MAX(next, now + 1);
+}
+
 static void *thread_main(void *arg)
 {
 	struct weft_dev *dev = arg;
@@ -294,10 +319,7 @@ static void *thread_main(void *arg)
 			greet_read(dev);
 			continue;
 		}
-		greet_read(dev);
-		greet_timers(dev, now);
-		acks_let_go(dev);
-		if (!run_once(dev)) {
+		if (!step(dev, now)) {
 			sleep_on(dev);
 			continue;
 		}
@@ -313,7 +335,7 @@ int run_start(struct weft_dev *dev)
 {
 	sigset_t all, old;
 
-	if (dev->has_thread)
+	if (dev->has_thread || dev->has_net)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */

@@ -20,41 +20,12 @@
  */
 #include "device_local.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #define FIRST_WAIT_NS UINT64_C(1000000)
 #define LAST_WAIT_NS UINT64_C(64000000)
 #define WAITED_FOR_NS UINT64_C(10000000000) /* the peer lives, but does not come to RTR */
 #define TRIES_MIN 8u /* whatever the clock says: this process may have stood still */
-
-int greet_open(struct weft_dev *dev, char *error, size_t error_bytes)
-{
-	int fd = weft_inet_socket(SOCK_DGRAM);
-
-	if (fd < 0) {
-		snprintf(error, error_bytes, "no socket for greetings: %s", strerror(errno));
-		return -1;
-	}
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 1 << 20 }, sizeof(int));
-	/* The number that is free is this process's on this host. */
-	for (dev->number = 0; dev->number < NUMBERS; dev->number++) {
-		if (!weft_inet_bind(fd, NULL, (uint16_t)(WEFT_DEV_PORT_BASE + dev->number))) {
-			dev->greet_fd = fd;
-			return 0;
-		}
-		if (errno != EADDRINUSE)
-			break;
-	}
-	snprintf(error, error_bytes, "no UDP port of %u..%u for greetings: %s", WEFT_DEV_PORT_BASE,
-		WEFT_DEV_PORT_BASE + NUMBERS - 1, strerror(errno));
-	close(fd);
-	return -1;
-}
 
 /* Where the other end's greetings are heard on this plane; the planes are tried in turn. */
 static void find_address(
@@ -75,9 +46,8 @@ void greet_send_by(struct weft_dev *dev, uint32_t plane, const uint8_t addr[16],
 
 	greet->number = dev->number;
 	greet->end = dev->end;
-	/* What cannot be sent now is asked again. */
-	(void)weft_inet_send(dev->greet_fd, dev->end.addr[plane], addr,
-		(uint16_t)(WEFT_DEV_PORT_BASE + number), bytes, greet_encode(greet, bytes));
+	dev->net.send(dev->net.arg, dev->end.addr[plane], addr, number, bytes,
+		greet_encode(greet, bytes));
 }
 
 /* Of those by which that process has answered, each in its turn. */

@@ -12,7 +12,6 @@
 struct weft_dev;
 struct weft_dev_qp;
 struct contact;
-struct sockaddr_in6;
 
 /* ---- greet_wire.c ---- */
 
@@ -113,10 +112,11 @@ struct proofs {
 	uint32_t tokens;
 };
 
-/* Whether a greeting comes from the host and the process that it says it is of.  Nothing that it
- * says may be believed otherwise.  *plane: by whose address it came. */
-bool identity_is(const struct weft_dev *dev, const struct greet *greet,
-	const struct sockaddr_in6 *from, uint32_t *plane);
+/* Whether a greeting comes from the host and the process that it says it is of, by where it is from
+ * and whose number that is.  Nothing that it says may be believed otherwise.  *plane: by whose
+ * address it came. */
+bool identity_is(const struct weft_dev *dev, const struct greet *greet, const uint8_t from[16],
+	uint32_t number, uint32_t *plane);
 /* What has been proven of a process; NULL: nothing.  Only where there is no fabric file. */
 const struct proof *identity_proof(
 	const struct weft_dev *dev, const uint8_t gid[16], uint32_t number);
@@ -134,7 +134,6 @@ void identity_timers(struct weft_dev *dev, uint64_t now);
 
 /* ---- greet.c ---- */
 
-int greet_open(struct weft_dev *dev, char *error, size_t error_bytes);
 void greet_start(struct weft_dev_qp *qp);
 void greet_stop(struct weft_dev_qp *qp);
 void greet_timers(struct weft_dev *dev, uint64_t now);         /* asks again; gives up */
@@ -147,6 +146,13 @@ void greet_send_to(struct weft_dev *dev, const uint8_t gid[16], uint32_t number,
 /* From our address on that plane to this one, which is of the same plane. */
 void greet_send_by(struct weft_dev *dev, uint32_t plane, const uint8_t addr[16], uint32_t number,
 	struct greet *greet);
+
+/* ---- greet_socket.c ---- */
+
+/* The sockets of this machine become its net. */
+int greet_open(struct weft_dev *dev, char *error, size_t error_bytes);
+/* Those of processes of this host; bit n. */
+void greet_numbers(const struct weft_dev *dev, uint8_t numbers[NUMBERS / 8]);
 
 /* ---- greet_in.c ---- */
 

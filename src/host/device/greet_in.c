@@ -17,9 +17,7 @@
  */
 #include "device_local.h"
 
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define READ_MAX 64
 
@@ -244,16 +242,16 @@ static enum result take(struct weft_dev *dev, const struct heard *heard)
 }
 
 static enum greet_reason take_bytes(struct weft_dev *dev, const uint8_t *bytes, size_t n,
-	const struct sockaddr_in6 *from, uint64_t now)
+	const uint8_t from[16], uint32_t number, uint64_t now)
 {
 	struct heard heard;
 	const struct greet *greet = &heard.greet;
 
 	if (!greet_decode(bytes, n, &heard.greet))
 		return GREET_MALFORMED;
-	if (!identity_is(dev, greet, from, &heard.plane))
+	if (!identity_is(dev, greet, from, number, &heard.plane))
 		return GREET_FORGED;
-	memcpy(heard.addr, &from->sin6_addr, sizeof(heard.addr));
+	memcpy(heard.addr, from, sizeof(heard.addr));
 	if (!greet_may(dev, heard.addr, greet->number, now))
 		return GREET_FLOOD;
 	enum result result = take(dev, &heard);
@@ -265,16 +263,16 @@ static enum greet_reason take_bytes(struct weft_dev *dev, const uint8_t *bytes, 
 
 void greet_read(struct weft_dev *dev)
 {
-	uint8_t bytes[GREET_BYTES_MAX];
+	uint8_t bytes[GREET_BYTES_MAX], from[16];
 	uint64_t now = device_now(dev);
+	uint32_t number;
 
 	for (unsigned i = 0; i < READ_MAX; i++) {
-		struct sockaddr_in6 from;
-		ssize_t n = weft_inet_recv(dev->greet_fd, bytes, sizeof(bytes), &from);
+		int n = dev->net.recv(dev->net.arg, bytes, sizeof(bytes), from, &number);
 
 		if (n < 0)
 			return;
-		enum greet_reason why = take_bytes(dev, bytes, (size_t)n, &from, now);
+		enum greet_reason why = take_bytes(dev, bytes, (size_t)n, from, number, now);
 
 		if (why != GREET_REASONS)
 			dev->greetings_refused[why]++;

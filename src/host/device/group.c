@@ -21,7 +21,6 @@
 #include "device_local.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,35 +190,12 @@ static void drop_silent(const struct weft_dev *dev, struct group *group, uint64_
 
 /* ---- asking ---- */
 
-/* Ports of sockets of one version of IP. */
-static void read_ports(struct weft_dev *dev, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char line[256];
-	unsigned port;
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, " %*u: %*32[0-9A-F]:%4x", &port) != 1 ||
-			port < WEFT_DEV_PORT_BASE || port >= WEFT_DEV_PORT_BASE + NUMBERS)
-			continue;
-		port -= WEFT_DEV_PORT_BASE;
-		dev->numbers[port / 8] |= (uint8_t)(1u << port % 8);
-	}
-	if (file)
-		fclose(file);
-}
-
-/* Numbers in use here, as far as the kernel tells.  Where it has no IPv6, or a program may not use
- * that, sockets are of IPv4 (inet.c of net). */
 static void read_numbers(struct weft_dev *dev, uint64_t now)
 {
 	if (dev->numbers_ns && now < dev->numbers_ns + NUMBERS_NS)
 		return;
 	dev->numbers_ns = now;
-	memset(dev->numbers, 0, sizeof(dev->numbers));
-	dev->numbers[dev->number / 8] = (uint8_t)(1u << dev->number % 8);
-	read_ports(dev, "/proc/net/udp6");
-	read_ports(dev, "/proc/net/udp");
+	greet_numbers(dev, dev->numbers);
 }
 
 static void say(struct weft_dev *dev, const uint8_t gid[16], struct greet *greet, uint64_t now)

@@ -27,7 +27,6 @@
  */
 #include "device_local.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,20 +90,18 @@ static bool has_proven(const struct weft_dev *dev, const struct greet *greet, ui
 	       !memcmp(proof->end.addr[plane], greet->end.addr[plane], 16);
 }
 
-bool identity_is(const struct weft_dev *dev, const struct greet *greet,
-	const struct sockaddr_in6 *from, uint32_t *plane)
+bool identity_is(const struct weft_dev *dev, const struct greet *greet, const uint8_t from[16],
+	uint32_t number, uint32_t *plane)
 {
 	const struct weft_topo *topo = weft_live_topo(dev->live);
 	bool is_of_plane = greet->kind == GREET_PLANE || greet->kind == GREET_PLANE_ANSWER;
 
-	if (from->sin6_family != AF_INET6 ||
-		ntohs(from->sin6_port) != WEFT_DEV_PORT_BASE + greet->number ||
-		greet->qp.qpn >> SLOT_BITS != greet->number)
+	if (number != greet->number || greet->qp.qpn >> SLOT_BITS != number)
 		return false;
 	for (*plane = 0; *plane < greet->end.planes; (*plane)++)
-		if (!memcmp(&from->sin6_addr, greet->end.addr[*plane], 16))
+		if (!memcmp(from, greet->end.addr[*plane], 16))
 			break;
-	if (!memcmp(&from->sin6_addr, greet_gid(greet), 16))
+	if (!memcmp(from, greet_gid(greet), 16))
 		*plane = greet->end.home;
 	/* One that we do not have, or that it does not. */
 	if (*plane >= WEFT_MIN(greet->end.planes, dev->end.planes))

@@ -406,8 +406,7 @@ TEST(identity_is__lets_nobody_speak_for_another_host)
 TEST(identity_is__knows_a_host_by_any_plane_that_it_has_proven)
 {
 	struct world w = { .is_known = true };
-	struct sockaddr_in6 from = { .sin6_family = AF_INET6,
-		.sin6_port = htons(WEFT_DEV_PORT_BASE + NUMBER(PEER)) };
+	struct sockaddr_in6 from;
 	uint64_t limit_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
 	uint8_t bytes[GREET_BYTES_MAX];
 	bool by[2] = { false, false };
@@ -418,18 +417,14 @@ TEST(identity_is__knows_a_host_by_any_plane_that_it_has_proven)
 	world_open(&w);
 	weft_lock_take(&w.dev->lock);
 	greet = true_words(&w, GREET_PAIR, PEER);
-	memcpy(&from.sin6_addr, w.addr[1][1], 16);
-	CHECK(identity_is(w.dev, &greet, &from, &plane));
+	CHECK(identity_is(w.dev, &greet, w.addr[1][1], NUMBER(PEER), &plane));
 	CHECK_EQ(plane, 1);
 	memcpy(greet.end.addr[1], w.addr[2][1], 16); /* the third host's, which has shown nothing */
-	memcpy(&from.sin6_addr, w.addr[2][1], 16);
-	CHECK(!identity_is(w.dev, &greet, &from, &plane));
+	CHECK(!identity_is(w.dev, &greet, w.addr[2][1], NUMBER(PEER), &plane));
 	greet = true_words(&w, GREET_PAIR, PEER);
 	greet.number = NUMBER(THIRD); /* another process, which has not, either */
 	greet.qp.qpn = NUMBER(THIRD) << SLOT_BITS | 5u;
-	from.sin6_port = htons(WEFT_DEV_PORT_BASE + NUMBER(THIRD));
-	memcpy(&from.sin6_addr, w.addr[1][1], 16);
-	CHECK(!identity_is(w.dev, &greet, &from, &plane));
+	CHECK(!identity_is(w.dev, &greet, w.addr[1][1], NUMBER(THIRD), &plane));
 	/* And it is asked by both. */
 	(void)hears(&w);
 	for (uint32_t try = 0; !(by[0] && by[1]) && weft_clock_now(NULL) < limit_ns; try++) {
