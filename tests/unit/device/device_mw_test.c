@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 enum { PART = 4096, BYTES = 1024, ALL = 14 };
 

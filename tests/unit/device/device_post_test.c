@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 #include <sys/mman.h>
 
@@ -157,6 +157,7 @@ TEST(weft_dev_post_send__has_no_room_before_completions_are_polled)
 		(void)run_once(s[0]->dev);
 		open = (uint32_t)(s[0]->qp->sq_tail - s[0]->qp->sq_head);
 		weft_lock_give(&s[0]->dev->lock);
+		ground_wait(WEFT_NEVER);
 	}
 	CHECK_EQ(side_post(s[0], send, 0, 8), ENOMEM);
 	CHECK_EQ(weft_dev_cq_poll(s[0]->cq, &wc, 1), 1);
@@ -434,7 +435,7 @@ TEST(weft_dev_post_sends__posts_all_or_none)
 		CHECK_EQ(wc.status, WEFT_DEV_OK);
 		CHECK_EQ(wc.id, i);
 	}
-	weft_clock_sleep(20000000);
+	ground_sleep(20000000);
 	CHECK_EQ(s[1]->memory[64], 0x22);
 	CHECK_EQ(s[1]->memory[128], 0);
 	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 128, false), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 static int to_state(struct side *s, uint8_t state)
 {

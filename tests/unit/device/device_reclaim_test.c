@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that is gone as soon as it is deregistered: touching it would end the test. */
-#include "pair.h"
+#include "virtual.h"
 
 #include <sys/mman.h>
 

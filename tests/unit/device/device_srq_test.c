@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 static int post(struct weft_dev_srq *srq, struct side *s, uint64_t id)
 {

@@ -3,7 +3,7 @@
  * No exporter is at hand without a driver, so memfds play DMA-BUFs: the same mmap(), and the ioctl
  * answered here.  tests/live/dmabuf.sh has real ones, in a virtual machine.
  */
-#include "pair.h"
+#include "virtual.h"
 
 #include <fcntl.h>
 #include <linux/dma-buf.h>

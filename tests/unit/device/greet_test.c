@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 /* s[0] has something to write to s[1], which is not ready yet. */
 static void greet_with_work(struct side *s[2])
@@ -18,7 +18,7 @@ TEST(greet_start__waits_for_a_peer_that_comes_later)
 	struct side *s[2];
 
 	greet_with_work(s);
-	weft_clock_sleep(30000000);
+	ground_sleep(30000000);
 	side_ready(s[1], s[0]);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	pair_close(s);
@@ -32,7 +32,7 @@ TEST(greet_timers__waits_for_who_has_been_heard_in_the_same_turn)
 
 	greet_with_work(s);
 	weft_lock_take(&s[0]->dev->lock);
-	uint64_t now = weft_clock_now(NULL);
+	uint64_t now = ground_now();
 
 	s[0]->qp->greet_since_ns = now - 1000000;
 	s[0]->qp->heard_ns = now + 1000;
@@ -89,13 +89,14 @@ TEST(greet_timers__gives_all_up_in_one_turn)
 		CHECK_EQ(weft_dev_qp_modify(s->qp, &attr, WEFT_DEV_SET_STATE), 0);
 		CHECK_EQ(side_post(s, to_memory(s, WEFT_DEV_WRITE, 0), 0, 8), 0);
 	}
+	ground_sleep(SECOND);
 	weft_lock_take(&s->dev->lock);
 	for (unsigned i = 0; i < MANY; i++) {
-		qps[i]->greet_since_ns = 1; /* very long ago */
+		qps[i]->greet_since_ns = 1; /* long ago */
 		qps[i]->tries = 1000;
 	}
 	s->dev->greet_at_ns = 0;
-	greet_timers(s->dev, weft_clock_now(NULL));
+	greet_timers(s->dev, ground_now());
 	for (unsigned i = 0; i < MANY; i++)
 		failed += qps[i]->attr.state == WEFT_DEV_ERR;
 	CHECK(!s->dev->greeting);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 #define US UINT64_C(1000)
 
@@ -53,7 +53,7 @@ static uint64_t post(struct weft_dev *dev)
 
 static void poll_after(struct weft_dev *dev, uint64_t ns)
 {
-	dev->quiet.posted_ns = weft_clock_now(NULL) - ns;
+	dev->quiet.posted_ns = ground_now() - ns;
 	quiet_poll(dev);
 	quiet_polled(dev);
 }
@@ -113,7 +113,7 @@ TEST(quiet_post__counts_what_came_between_posts)
 
 	dev->quiet.credit_ns = 90000;
 	(void)post(dev);
-	dev->quiet.posted_ns = weft_clock_now(NULL) - 60 * US;
+	dev->quiet.posted_ns = ground_now() - 60 * US;
 	(void)post(dev);
 	CHECK(dev->quiet.credit_ns <= 30000);
 	idle_close(dev);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "virtual.h"
 
 /* To a peer that does not exist, and back to nothing. */
 static void live_and_die(struct side *s)
@@ -25,7 +25,7 @@ TEST(zombie_reap__ends_them_when_their_time_is_over)
 	CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_WRITE, 0), 0, 8), 0);
 	CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK); /* both are connected */
 	weft_lock_take(&s[0]->dev->lock);
-	now = weft_clock_now(NULL);
+	now = ground_now();
 	qp_let_go(s[0]->qp);
 	CHECK_EQ(s[0]->dev->n_zombies, 1);
 	CHECK(!zombie_reap(s[0]->dev, now, false));
@@ -43,7 +43,7 @@ TEST(zombie_make__keeps_nobody_who_was_never_connected)
 
 	live_and_die(s);
 	weft_lock_take(&s->dev->lock);
-	(void)zombie_reap(s->dev, weft_clock_now(NULL), false);
+	(void)zombie_reap(s->dev, ground_now(), false);
 	CHECK_EQ(s->dev->n_zombies, 0);
 	weft_lock_give(&s->dev->lock);
 	side_close(s);

@@ -174,7 +174,7 @@ static void depart(struct node *node, const struct weft_pkt *pkt)
 
 	WEFT_ASSERT(pkt->port == plane && plane < loop->config.planes);
 	WEFT_ASSERT((pkt->ev & 0xffff) < loop->config.uplinks);
-	WEFT_ASSERT(pkt->peer < loop->config.nodes && pkt->peer != node->index);
+	WEFT_ASSERT(pkt->peer < loop->config.nodes);
 	uint64_t left_ns = WEFT_MAX(node->nic_free_ns[plane], loop->now) + serial_ns(loop, bytes);
 	size_t path = path_index(loop, node->index, pkt->ev);
 	uint64_t delay_ns = loop->config.delay_ns + loop->path_extra_ns[path];
