@@ -7,7 +7,8 @@
 #
 # A room's files may include <weft/X.h> of rooms in their row (and their own), "local" headers from
 # their own folder only, and, where the room is freestanding, no system header that promises a
-# library.  Prints "file:line: what"; ends with 1 if anything.
+# library.  A *_local.h in a folder of a room is for the files of that folder.
+# Prints "file:line: what"; ends with 1 if anything.
 set -eu
 rooms=$(realpath "$1")
 cd "$2"
@@ -59,6 +60,8 @@ check() {
 	*)
 		if [[ $target == *..* ]] || [ ! -e "$home/$target" ]; then
 			fault "$1:$2: \"$target\" is not a file of $4"
+		elif [[ $target == */*_local.h && ${1%/*} != "$home/${target%/*}" ]]; then
+			fault "$1:$2: \"$target\" is local to $home/${target%/*}"
 		fi
 		;;
 	esac

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include <weft/version.h>
 
@@ -62,8 +61,7 @@ static void close_fds(struct weft_dev *dev)
 {
 	if (dev->greet_fd >= 0)
 		close(dev->greet_fd);
-	if (dev->wake_fd >= 0)
-		close(dev->wake_fd);
+	progress_close(dev);
 	event_close(&dev->events);
 }
 
@@ -128,8 +126,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 {
 	dev->mrs = calloc(KEYS, sizeof(*dev->mrs));
 	dev->zombies = calloc(ZOMBIES_MAX, sizeof(*dev->zombies));
-	dev->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!dev->mrs || !dev->zombies || dev->wake_fd < 0 || event_open(&dev->events)) {
+	if (!dev->mrs || !dev->zombies || event_open(&dev->events)) {
 		snprintf(error, error_bytes, "no memory or descriptors");
 		return ENOMEM;
 	}
@@ -186,11 +183,11 @@ int weft_dev_open_in(struct weft_dev **out, const struct weft_dev_name *name,
 		dev->net = *dev->env.net;
 	dev->env.net = NULL; /* it was lent */
 	dev->fork_age = device_fork_age;
-	dev->greet_fd = dev->wake_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
+	dev->greet_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
 	weft_lock_open(&dev->lock);
-	rc = watch_open(dev);
+	rc = progress_open(dev);
 	if (rc) {
-		snprintf(error, error_bytes, "no memory");
+		snprintf(error, error_bytes, "no memory or descriptors");
 		free(dev);
 		return rc;
 	}

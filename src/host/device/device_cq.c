@@ -264,8 +264,7 @@ void cq_put(struct weft_dev_cq *cq, const struct weft_dev_wc *wc, bool solicited
 		return;
 	}
 	cq->ring[cq->tail++ & cq->mask] = *wc;
-	if (cq->dev->waiting)
-		(void)pthread_cond_broadcast(&cq->dev->news);
+	progress_complete(cq->dev);
 	if (cq->armed || (cq->armed_solicited && (solicited || wc->status)))
 		ring_bell(cq);
 }
@@ -315,19 +314,14 @@ int weft_dev_cq_poll(struct weft_dev_cq *cq, struct weft_dev_wc wc[], int max)
 	if (WEFT_UNLIKELY(device_is_dead(dev)))
 		return -1;
 	weft_lock_take(&dev->lock);
-	quiet_poll(dev);
+	progress_poll(dev);
 	n = take(cq, wc, max);
 	if (!n) {
 		(void)run_once(dev);
 		n = take(cq, wc, max);
 	}
-	quiet_polled(dev);
-	if (n) {
-		watch_leave(dev, false);
-	} else if (WEFT_UNLIKELY(watch_come(dev, weft_pump_now(dev->pump)))) {
-		watch_pause(dev);
+	if (WEFT_UNLIKELY(progress_polled(dev, n != 0)))
 		n = take(cq, wc, max);
-	}
 	weft_lock_give(&dev->lock);
 	return n;
 }
@@ -345,7 +339,7 @@ int weft_dev_cq_arm(struct weft_dev_cq *cq, bool solicited_only)
 		cq->armed = true;
 	if ((cq->head != cq->tail && cq->told != cq->tail) || cq->overrun)
 		ring_bell(cq);
-	watch_leave(dev, true); /* it will sleep now: the thread takes over at once */
+	progress_sleep(dev);
 	weft_lock_give(&dev->lock);
 	return 0;
 }

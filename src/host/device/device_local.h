@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "link.h"
-#include "quiet.h"
+#include "progress/progress.h"
 
 #define SLOT_BITS 14u
 #define QP_SLOTS (1u << SLOT_BITS)
@@ -37,7 +37,6 @@
 #define MESSAGE_MAX (1u << 30)
 #define CONTACTS_MAX 512u
 #define CONTACT_BUCKETS (2 * CONTACTS_MAX)
-#define STAND_NS_MAX UINT64_C(400000) /* between looks of the thread while somebody polls */
 #define CONTACT_TRIES 20u             /* a second: a busy host, and planes that are down */
 #define GROUPS_MAX WEFT_DEV_GROUPS_MAX
 #define GROUP_OTHERS_MAX 256u
@@ -129,26 +128,11 @@ struct weft_dev {
 	struct weft_dev_name name;
 	struct weft_live_end end;
 	uint32_t fork_age, number;
-	int greet_fd, wake_fd;
+	int greet_fd;
 	struct event_queue events;
 	struct plane_events plane_events;
-	pthread_t thread;
-	bool has_thread, stop, asleep;
-	/* device_watch.c */
-	pthread_cond_t news;             /* something completed, for pollers that pause */
-	bool armed;                      /* the port rings */
-	bool stands;                     /* the thread looks now and then only */
-	int bell_fd, waits_at;           /* of the port; that which the thread listens to */
-	uint32_t waiting, vain;          /* pollers that pause; polls in vain since */
-	uint64_t vain_ns, vain_since_ns; /* the last and the first of them */
-	struct acks acks;
-	struct quiet quiet;
-	uint64_t stand_ns;                                  /* how long the thread stands back */
-	uint64_t patient_until_ns, patience_ns, owed_bytes; /* of sends not completed */
-	struct weft_dev_qp *owing; /* to which was sent last; NULL: none, or it is gone */
-	long preemptions;          /* of a polling thread, as last counted; -1: not yet */
-	uint64_t wake_at_ns, polled_ns, greet_at_ns, second_ns, planes_ns, reap_ns;
-	uint64_t faults_ns;    /* when the handlers of faults are looked at again */
+	struct progress progress;
+	uint64_t greet_at_ns, second_ns;
 	uint32_t greet_tokens; /* for greetings of all sources, until second_ns */
 	struct greet_sources greet_sources;
 	struct challenges challenges;
@@ -331,35 +315,6 @@ void say_no_stats(const char *path, const char *why);
 void device_find_planes(struct weft_dev *dev); /* takes in addresses that have come */
 /* The process ends: last ACKs.  False: a child's, or somebody is inside for good. */
 bool device_leave(struct weft_dev *dev);
-
-/* ---- device_run.c: what makes a device go ---- */
-
-/* One turn: packets, completions, feeding.  Returns whether anything moved. */
-bool run_once(struct weft_dev *dev);
-bool run_done(struct weft_dev *dev); /* of that, completions only */
-/* Something was posted, or a deadline came nearer: the thread must not sleep past it. */
-void run_wake(struct weft_dev *dev);
-int run_start(struct weft_dev *dev); /* the thread; ENOMEM.  Idempotent */
-void run_stop(struct weft_dev *dev); /* without the lock */
-
-/* ---- device_watch.c: who looks at the port ---- */
-
-int watch_open(struct weft_dev *dev); /* an errno value */
-/* A poll found something, or (for_long) will not come again soon: the thread's turn. */
-void watch_leave(struct weft_dev *dev, bool for_long);
-/* A poll found nothing.  True: pause, there is no CPU or no hurry. */
-bool watch_come(struct weft_dev *dev, uint64_t now);
-void watch_pause(struct weft_dev *dev); /* without the lock meanwhile; until something completes */
-void watch_kick(struct weft_dev *dev);  /* wakes the thread from whatever sleep */
-/* Takes the lock for the thread.  Who has it makes the device go, and takes it again at once if he
- * polls; to stand in his way costs both a wake-up per turn, and is done in the end only.  Urgent:
- * something has come, so he may have it in his hands just now, or not look again. */
-void watch_enter(struct weft_dev *dev, bool is_urgent);
-void watch_stand_back(struct weft_dev *dev); /* the thread's: sleeps while somebody else polls */
-/* Nobody does.  Until when the thread may sleep: pollers come back. */
-uint64_t watch_awake(struct weft_dev *dev, uint64_t now);
-bool watch_owes_much(const struct weft_dev *dev);  /* a stream: its single packets may be late */
-bool watch_looks_soon(const struct weft_dev *dev); /* the thread: within STAND_NS_MAX */
 
 /* ---- event.c ---- */
 

@@ -344,7 +344,7 @@ int weft_dev_plane_admin(struct weft_dev *dev, uint32_t plane, bool up)
 		dev->planes_shut |= 1u << plane;
 	(void)weft_port_mark(
 		dev->ep, plane, up && links >> plane & 1, device_now(dev));
-	dev->planes_ns = 0;
+	run_planes(dev);
 	(void)run_once(dev);
 	run_wake(dev);
 	weft_lock_give(&dev->lock);

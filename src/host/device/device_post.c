@@ -210,8 +210,7 @@ static int take_send(struct weft_dev_qp *qp, const struct weft_dev_send *send)
 	if ((send->op == WEFT_DEV_CMP_SWAP || send->op == WEFT_DEV_FETCH_ADD) && !work->fault &&
 		work->len_bytes != 8)
 		work->fault = WEFT_DEV_LOC_LEN_ERR;
-	qp->dev->owed_bytes += work->len_bytes;
-	qp->dev->owing = qp;
+	progress_owe(qp, work->len_bytes);
 	if (ah)
 		ah->works++;
 	qp->sq_tail++;
@@ -227,7 +226,7 @@ static void let_ah_go(struct weft_dev_ah *ah)
 
 void post_release(struct weft_dev_qp *qp, struct work *work)
 {
-	qp->dev->owed_bytes -= work->len_bytes;
+	progress_paid(qp->dev, work->len_bytes);
 	free(work->owned);
 	work->owned = NULL;
 	let_ah_go(work->ah);
@@ -279,12 +278,7 @@ int weft_dev_post_sends(
 	else if (!rc)
 		queue_feed(qp);
 	if (!more) {
-		quiet_post(dev);
-		/* What has come in is taken in the first turn, and the second one sends. */
-		if (run_once(dev) && weft_wants_output(dev->ep))
-			(void)run_once(dev);
-		run_wake(dev);
-		quiet_posted(dev);
+		progress_post(dev);
 	}
 	weft_lock_give(&dev->lock);
 	return rc;

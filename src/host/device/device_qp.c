@@ -207,8 +207,7 @@ static bool open_rings(struct weft_dev_qp *qp)
 /* Its works are no more; with the lock. */
 static void drop_works(struct weft_dev_qp *qp)
 {
-	if (qp->dev->owing == qp)
-		qp->dev->owing = NULL;
+	progress_forget(qp);
 	for (; qp->sq_head != qp->sq_tail; qp->sq_head++)
 		post_release(qp, &qp->sq[qp->sq_head & qp->sq_mask]);
 }

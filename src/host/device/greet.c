@@ -114,8 +114,7 @@ void greet_start(struct weft_dev_qp *qp)
 	qp->greet_since_ns = qp->heard_ns = 0;
 	link_in(&dev->greeting, &qp->in_greeting, qp);
 	greet_ask_for(qp, device_now(dev));
-	if (dev->asleep || dev->stands)
-		watch_kick(dev);
+	run_greet(dev);
 }
 
 void greet_stop(struct weft_dev_qp *qp)

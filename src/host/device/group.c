@@ -289,8 +289,7 @@ static void begin(struct weft_dev *dev, struct group *group, uint64_t now)
 	group->ask_at_ns = 0;
 	group->begun_ns = now;
 	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, turn(dev, group, now));
-	if (dev->asleep || dev->stands)
-		watch_kick(dev);
+	run_greet(dev);
 }
 
 void group_timers(struct weft_dev *dev, uint64_t now)

@@ -428,7 +428,7 @@ TEST(weft_dev_post_sends__posts_all_or_none)
 	sends[3].id = 3;
 	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 2, false), 0);
 	CHECK_EQ(weft_dev_post_sends(s[0]->qp, sends, 127, false), ENOMEM);
-	CHECK_EQ(s[0]->dev->owed_bytes / 17, 0); /* no more than of those two */
+	CHECK_EQ(s[0]->dev->progress.owed_bytes / 17, 0); /* no more than of those two */
 	for (unsigned i = 0; i < 2; i++) {
 		struct weft_dev_wc wc = side_wait(s[0]);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "progress/progress_local.h"
+#include "unit/device/pair.h"
 
 static int fake_fd;
 static unsigned armed, muted;
@@ -47,19 +48,19 @@ static bool was_kicked(const struct weft_dev *dev)
 {
 	uint64_t n;
 
-	return read(dev->wake_fd, &n, sizeof(n)) == sizeof(n);
+	return read(dev->progress.wake_fd, &n, sizeof(n)) == sizeof(n);
 }
 
 TEST(watch_leave__arms_the_port_once)
 {
 	struct weft_dev *dev = quiet_device();
 
-	dev->polled_ns = 5;
+	dev->progress.polled_ns = 5;
 	watch_leave(dev, false);
 	watch_leave(dev, false);
 	CHECK_EQ(armed, 1);
-	CHECK(dev->armed);
-	CHECK_EQ(dev->polled_ns, 0);
+	CHECK(dev->progress.armed);
+	CHECK_EQ(dev->progress.polled_ns, 0);
 	CHECK(!was_kicked(dev));
 	quiet_close(dev);
 }
@@ -70,13 +71,13 @@ TEST(watch_leave__leaves_a_port_without_bell_to_the_clock)
 	struct weft_dev *dev = quiet_device();
 
 	fake_port.has_bell = false;
-	dev->polled_ns = 5;
-	dev->stands = true;
+	dev->progress.polled_ns = 5;
+	dev->progress.stands = true;
 	watch_leave(dev, false);
-	CHECK_EQ(dev->polled_ns, 5);
+	CHECK_EQ(dev->progress.polled_ns, 5);
 	CHECK(!was_kicked(dev));
 	watch_leave(dev, true);
-	CHECK_EQ(dev->polled_ns, 0);
+	CHECK_EQ(dev->progress.polled_ns, 0);
 	CHECK(was_kicked(dev));
 	CHECK_EQ(armed, 0);
 	fake_port.has_bell = true;
@@ -87,17 +88,17 @@ TEST(watch_leave__wakes_a_thread_that_stands_where_nothing_rings)
 {
 	struct weft_dev *dev = quiet_device();
 
-	dev->stands = true;
-	dev->waits_at = -1;
+	dev->progress.stands = true;
+	dev->progress.waits_at = -1;
 	watch_leave(dev, false);
 	CHECK(was_kicked(dev));
-	dev->waits_at = fake_fd;
+	dev->progress.waits_at = fake_fd;
 	watch_leave(dev, false);
 	CHECK(!was_kicked(dev));
 	fake_fd = WEFT_PORT_BUSY; /* always something to do: the thread does it */
-	dev->armed = false;
+	dev->progress.armed = false;
 	watch_leave(dev, false);
-	CHECK(!dev->armed);
+	CHECK(!dev->progress.armed);
 	CHECK(was_kicked(dev));
 	quiet_close(dev);
 }
@@ -108,20 +109,20 @@ TEST(watch_leave__arms_the_bell_of_a_thread_that_sleeps)
 	struct weft_dev *dev = quiet_device();
 
 	watch_leave(dev, false);
-	dev->asleep = true;
-	dev->waits_at = fake_fd;
-	dev->wake_at_ns = 1100000;
+	dev->progress.asleep = true;
+	dev->progress.waits_at = fake_fd;
+	dev->progress.wake_at_ns = 1100000;
 	(void)watch_come(dev, 1000000);
 	(void)watch_come(dev, 1001000);
-	CHECK(!dev->armed);
+	CHECK(!dev->progress.armed);
 	watch_leave(dev, false);
-	CHECK(dev->armed);
+	CHECK(dev->progress.armed);
 	CHECK_EQ(armed, 2);
 	CHECK(!was_kicked(dev));
-	dev->waits_at = -1; /* it listens to another, or to none */
+	dev->progress.waits_at = -1; /* it listens to another, or to none */
 	watch_leave(dev, false);
 	CHECK(was_kicked(dev));
-	dev->asleep = false;
+	dev->progress.asleep = false;
 	quiet_close(dev);
 }
 
@@ -141,8 +142,8 @@ TEST(watch_leave__leaves_no_answer_to_chance)
 		CHECK_EQ(side_post(s[0], to_memory(s[1], WEFT_DEV_SEND, 0), 0, 8), 0);
 		for (unsigned k = 0; k < 1000 && !weft_wants_output(dev->ep); k++)
 			(void)run_once(dev);
-		if (dev->asleep && weft_wants_output(dev->ep)) {
-			dev->wake_at_ns = soon ? weft_clock_now(NULL) : WEFT_NEVER;
+		if (dev->progress.asleep && weft_wants_output(dev->ep)) {
+			dev->progress.wake_at_ns = soon ? weft_clock_now(NULL) : WEFT_NEVER;
 			watch_leave(dev, false);
 			CHECK_EQ(weft_wants_output(dev->ep), soon);
 			*(soon ? &later : &at_once) += 1;
@@ -194,8 +195,8 @@ TEST(watch_come__mutes_the_bell_for_a_loop_only)
 	CHECK_EQ(muted, 0);
 	CHECK(!watch_come(dev, 1101000));
 	CHECK_EQ(muted, 1);
-	CHECK(!dev->armed);
-	CHECK_EQ(dev->polled_ns, 1101000);
+	CHECK(!dev->progress.armed);
+	CHECK_EQ(dev->progress.polled_ns, 1101000);
 	quiet_close(dev);
 }
 
@@ -205,18 +206,18 @@ TEST(watch_come__wakes_a_thread_that_relies_on_the_bell)
 	struct weft_dev *dev = quiet_device();
 
 	watch_leave(dev, false);
-	dev->asleep = true;
-	dev->wake_at_ns = 2000000000;
+	dev->progress.asleep = true;
+	dev->progress.wake_at_ns = 2000000000;
 	(void)watch_come(dev, 1000000);
 	(void)watch_come(dev, 1001000);
 	CHECK_EQ(muted, 1);
 	CHECK(was_kicked(dev));
-	dev->wake_at_ns = 1100000;
-	dev->armed = true;
+	dev->progress.wake_at_ns = 1100000;
+	dev->progress.armed = true;
 	(void)watch_come(dev, 1002000);
 	CHECK_EQ(muted, 2);
 	CHECK(!was_kicked(dev));
-	dev->asleep = false;
+	dev->progress.asleep = false;
 	quiet_close(dev);
 }
 
@@ -224,17 +225,17 @@ TEST(watch_come__is_patient_where_much_is_owed)
 {
 	struct weft_dev *dev = quiet_device();
 
-	dev->has_thread = true;
-	dev->owed_bytes = 1 << 20;
+	dev->progress.has_thread = true;
+	dev->progress.owed_bytes = 1 << 20;
 	CHECK(!watch_come(dev, 1000000));
 	CHECK(!watch_come(dev, 1030000));
 	CHECK(watch_come(dev, 1050000));
-	dev->owed_bytes = 0;
+	dev->progress.owed_bytes = 0;
 	CHECK(!watch_come(dev, 1060000));
-	dev->patient_until_ns = 2000000;
+	dev->progress.patient_until_ns = 2000000;
 	CHECK(watch_come(dev, 1070000));
 	CHECK(!watch_come(dev, 2000001));
-	dev->has_thread = false;
+	dev->progress.has_thread = false;
 	quiet_close(dev);
 }
 
@@ -261,12 +262,12 @@ TEST(watch_come__asks_whether_silent_sends_are_still_under_way)
 	weft_lock_take(&dev->lock);
 	uint64_t now = weft_clock_now(NULL);
 
-	CHECK_EQ(dev->owed_bytes, 600000);
-	dev->patient_until_ns = 0;
-	dev->vain = 1;
-	dev->vain_ns = dev->vain_since_ns = now;
+	CHECK_EQ(dev->progress.owed_bytes, 600000);
+	dev->progress.patient_until_ns = 0;
+	dev->progress.vain = 1;
+	dev->progress.vain_ns = dev->progress.vain_since_ns = now;
 	CHECK(!watch_come(dev, now + 50000));
-	dev->owing = NULL; /* nobody to ask */
+	dev->progress.owing = NULL; /* nobody to ask */
 	CHECK(watch_come(dev, now + 60000));
 	weft_lock_give(&dev->lock);
 	pair_close(s);
@@ -280,7 +281,7 @@ TEST(watch_pause__ends_when_something_completes)
 	pair_open(s, WEFT_DEV_EXTENDED);
 	for (unsigned i = 0; i < 2; i++) {
 		weft_lock_take(&s[i]->dev->lock);
-		s[i]->dev->patient_until_ns = WEFT_NEVER;
+		s[i]->dev->progress.patient_until_ns = WEFT_NEVER;
 		weft_lock_give(&s[i]->dev->lock);
 	}
 	for (unsigned i = 0; i < 50; i++) {
@@ -300,7 +301,7 @@ TEST(watch_pause__leaves_the_cpu_to_others)
 
 	pair_open(s, WEFT_DEV_STRICT);
 	weft_lock_take(&s[0]->dev->lock);
-	s[0]->dev->patient_until_ns = WEFT_NEVER;
+	s[0]->dev->progress.patient_until_ns = WEFT_NEVER;
 	weft_lock_give(&s[0]->dev->lock);
 	uint64_t begun_ns = weft_clock_now(NULL), used_ns = weft_clock_thread_ns();
 

@@ -22,7 +22,7 @@
  * Rejected: sched_yield() (whoever computes takes a whole slice each time: no better than spinning,
  * measured); sleeping by time (20 us each: a fifth of a round trip, for nothing where it is quiet).
  */
-#include "device_local.h"
+#include "progress/progress_local.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,7 +36,6 @@
 #define OWED_MANY (UINT64_C(512) << 10) /* bytes of sends: their end is not a matter of us */
 #define PATIENCE_NS_MIN UINT64_C(20000000)
 #define PATIENCE_NS_MAX UINT64_C(1000000000)
-#define STAND_NS_MIN UINT64_C(25000)
 #define COMES_BACK_NS UINT64_C(50000000) /* who has polled may do so again */
 #define ARM_TRIES 3u
 #define ENTER_TRIES 5u
@@ -45,7 +44,7 @@ void watch_kick(struct weft_dev *dev)
 {
 	uint64_t one = 1;
 
-	if (write(dev->wake_fd, &one, sizeof(one)) < 0)
+	if (write(dev->progress.wake_fd, &one, sizeof(one)) < 0)
 		return; /* it is readable already */
 }
 
@@ -58,8 +57,8 @@ static void arm(struct weft_dev *dev)
 		if (fd == WEFT_PORT_BUSY)
 			(void)run_once(dev);
 	}
-	dev->armed = fd >= 0;
-	dev->bell_fd = fd;
+	dev->progress.armed = fd >= 0;
+	dev->progress.bell_fd = fd;
 }
 
 /*
@@ -69,25 +68,28 @@ static void arm(struct weft_dev *dev)
  */
 bool watch_looks_soon(const struct weft_dev *dev)
 {
-	return dev->has_thread &&
-	       (dev->asleep ? dev->wake_at_ns <= weft_pump_now(dev->pump) + STAND_NS_MAX
-			    : dev->stands);
+	const struct progress *p = &dev->progress;
+
+	return p->has_thread &&
+	       (p->asleep ? p->wake_at_ns <= weft_pump_now(dev->pump) + STAND_NS_MAX : p->stands);
 }
 
 void watch_leave(struct weft_dev *dev, bool for_long)
 {
-	dev->vain = 0;
+	struct progress *p = &dev->progress;
+
+	p->vain = 0;
 	if (weft_wants_output(dev->ep) && (for_long || !watch_looks_soon(dev)))
 		(void)run_once(dev);
 	if (for_long)
 		quiet_wake(dev);
 	if (!dev->port->has_bell && !for_long)
 		return;
-	dev->polled_ns = 0;
-	if (dev->port->has_bell && !dev->armed)
+	p->polled_ns = 0;
+	if (dev->port->has_bell && !p->armed)
 		arm(dev); /* asleep, too: a poller may have muted its bell meanwhile */
-	if ((dev->stands || (dev->asleep && dev->port->has_bell)) &&
-		!(dev->armed && dev->bell_fd == dev->waits_at))
+	if ((p->stands || (p->asleep && dev->port->has_bell)) &&
+		!(p->armed && p->bell_fd == p->waits_at))
 		watch_kick(dev);
 	else
 		run_wake(dev);
@@ -97,35 +99,36 @@ void watch_leave(struct weft_dev *dev, bool for_long)
 static bool was_preempted(struct weft_dev *dev)
 {
 	struct rusage usage;
-	long before = dev->preemptions;
+	long before = dev->progress.preemptions;
 
 	if (getrusage(RUSAGE_THREAD, &usage))
 		return false;
-	dev->preemptions = usage.ru_nivcsw;
+	dev->progress.preemptions = usage.ru_nivcsw;
 	return usage.ru_nivcsw > before && before >= 0;
 }
 
 static void notice_gap(struct weft_dev *dev, uint64_t now)
 {
+	struct progress *p = &dev->progress;
+
 	if (!was_preempted(dev))
 		return;
-	bool again = now - WEFT_MIN(now, dev->patient_until_ns) < dev->patience_ns;
+	bool again = now - WEFT_MIN(now, p->patient_until_ns) < p->patience_ns;
 
-	dev->patience_ns = again ? WEFT_MIN(2 * dev->patience_ns, PATIENCE_NS_MAX)
-				 : PATIENCE_NS_MIN;
-	dev->patient_until_ns = WEFT_MAX(dev->patient_until_ns, now + dev->patience_ns);
+	p->patience_ns = again ? WEFT_MIN(2 * p->patience_ns, PATIENCE_NS_MAX) : PATIENCE_NS_MIN;
+	p->patient_until_ns = WEFT_MAX(p->patient_until_ns, now + p->patience_ns);
 }
 
 /* Silent sends are taken off late: whether much is under way, the queue that got the last of them
  * knows. */
 bool watch_owes_much(const struct weft_dev *dev)
 {
-	const struct weft_dev_qp *qp = dev->owing;
+	const struct weft_dev_qp *qp = dev->progress.owing;
 	struct weft_qp_info info = { 0 };
 	uint64_t bytes = 0, oldest;
 
-	if (dev->owed_bytes < OWED_MANY || !qp || !qp->eq)
-		return dev->owed_bytes >= OWED_MANY;
+	if (dev->progress.owed_bytes < OWED_MANY || !qp || !qp->eq)
+		return dev->progress.owed_bytes >= OWED_MANY;
 	weft_qp_info(qp->eq, &info);
 	oldest = qp->sq_fed - WEFT_MIN((uint64_t)info.sq_used, qp->sq_fed - qp->sq_head);
 	for (uint64_t i = qp->sq_tail; i != oldest && bytes < OWED_MANY; i--)
@@ -135,29 +138,32 @@ bool watch_owes_much(const struct weft_dev *dev)
 
 static void disarm(struct weft_dev *dev, uint64_t now)
 {
+	struct progress *p = &dev->progress;
+
 	(void)dev->port->ops->sleep(dev->port, false);
-	dev->armed = false;
+	p->armed = false;
 	/* It waits for a bell that is mute now: let it look at the clock. */
-	if (dev->asleep && dev->wake_at_ns > now + STAND_NS_MAX) {
-		dev->wake_at_ns = 0;
+	if (p->asleep && p->wake_at_ns > now + STAND_NS_MAX) {
+		p->wake_at_ns = 0;
 		watch_kick(dev);
 	}
 }
 
 bool watch_come(struct weft_dev *dev, uint64_t now)
 {
-	uint64_t gap = now - WEFT_MIN(now, dev->vain_ns);
+	struct progress *p = &dev->progress;
+	uint64_t gap = now - WEFT_MIN(now, p->vain_ns);
 
-	if (dev->vain && gap > PREEMPTED_NS)
+	if (p->vain && gap > PREEMPTED_NS)
 		notice_gap(dev, now);
-	dev->vain_ns = now;
-	if (!dev->vain++)
-		dev->vain_since_ns = now;
-	if (now - dev->vain_since_ns > PAUSE_AFTER_NS && dev->has_thread &&
-		(now < dev->patient_until_ns || watch_owes_much(dev)))
+	p->vain_ns = now;
+	if (!p->vain++)
+		p->vain_since_ns = now;
+	if (now - p->vain_since_ns > PAUSE_AFTER_NS && p->has_thread &&
+		(now < p->patient_until_ns || watch_owes_much(dev)))
 		return true;
-	dev->polled_ns = now;
-	if (dev->armed && gap < TIGHT_NS)
+	p->polled_ns = now;
+	if (p->armed && gap < TIGHT_NS)
 		disarm(dev, now);
 	return false;
 }
@@ -169,10 +175,10 @@ void watch_pause(struct weft_dev *dev)
 		.tv_nsec = (long)(until % 1000000000) };
 
 	watch_leave(dev, true);
-	dev->waiting++;
-	(void)weft_lock_wait(&dev->lock, &dev->news, &limit);
-	dev->waiting--;
-	dev->vain = 0;
+	dev->progress.waiting++;
+	(void)weft_lock_wait(&dev->lock, &dev->progress.news, &limit);
+	dev->progress.waiting--;
+	dev->progress.vain = 0;
 }
 
 void watch_enter(struct weft_dev *dev, bool is_urgent)
@@ -190,48 +196,33 @@ void watch_enter(struct weft_dev *dev, bool is_urgent)
 
 void watch_stand_back(struct weft_dev *dev)
 {
-	struct pollfd fds[3] = { { .fd = dev->wake_fd, .events = POLLIN },
+	struct progress *p = &dev->progress;
+	struct pollfd fds[3] = { { .fd = p->wake_fd, .events = POLLIN },
 		{ .fd = dev->greet_fd, .events = POLLIN },
-		{ .fd = dev->bell_fd, .events = POLLIN } };
-	struct timespec limit = { .tv_nsec = (long)dev->stand_ns };
+		{ .fd = p->bell_fd, .events = POLLIN } };
+	struct timespec limit = { .tv_nsec = (long)p->stand_ns };
 	uint64_t one;
 
-	dev->stand_ns = WEFT_MIN(2 * dev->stand_ns, STAND_NS_MAX);
-	dev->stands = true;
-	dev->waits_at = dev->bell_fd;
+	p->stand_ns = WEFT_MIN(2 * p->stand_ns, STAND_NS_MAX);
+	p->stands = true;
+	p->waits_at = p->bell_fd;
 	weft_lock_give(&dev->lock);
 	int n = ppoll(fds, WEFT_COUNT(fds), &limit, NULL);
 
-	if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
+	if (n > 0 && fds[0].revents && read(p->wake_fd, &one, sizeof(one)) < 0)
 		n = 0;
 	watch_enter(dev, n > 0);
-	dev->stands = false;
+	p->stands = false;
 	if (n <= 0 || !fds[2].revents)
 		return;
 	/* Rung, and nobody has looked since. */
 	(void)dev->port->ops->sleep(dev->port, false);
-	dev->armed = false;
-	dev->bell_fd = -1;
+	p->armed = false;
+	p->bell_fd = -1;
 }
 
 uint64_t watch_awake(struct weft_dev *dev, uint64_t now)
 {
-	dev->stand_ns = STAND_NS_MIN;
-	return now < dev->vain_ns + COMES_BACK_NS ? now + STAND_NS_MAX : WEFT_NEVER;
-}
-
-int watch_open(struct weft_dev *dev)
-{
-	pthread_condattr_t attr;
-	int rc = pthread_condattr_init(&attr);
-
-	if (rc)
-		return rc;
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	rc = pthread_cond_init(&dev->news, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	dev->stand_ns = STAND_NS_MIN;
-	dev->bell_fd = -1;
-	dev->preemptions = -1;
-	return rc;
+	dev->progress.stand_ns = STAND_NS_MIN;
+	return now < dev->progress.vain_ns + COMES_BACK_NS ? now + STAND_NS_MAX : WEFT_NEVER;
 }

@@ -12,7 +12,7 @@
  * thread looks (STAND_NS_MAX).  So a post that is followed at once earns EARN_NS, any other costs
  * as much as it would have been late by, and it must have been earned before.
  */
-#include "device_local.h"
+#include "progress/progress_local.h"
 
 #define AT_ONCE_NS 3000
 #define EARN_NS 1000   /* that a post may be late on average */
@@ -25,7 +25,7 @@
 /* The program is back after a post. */
 static void judge_habit(struct weft_dev *dev)
 {
-	struct quiet *q = &dev->quiet;
+	struct quiet *q = &dev->progress.quiet;
 
 	if (WEFT_LIKELY(!q->posted_ns))
 		return;
@@ -47,9 +47,9 @@ static void judge_bulk(struct weft_dev *dev)
 {
 	uint64_t now = weft_pump_now(dev->pump);
 
-	if (now - dev->quiet.bulk_ns < BULK_EVERY_NS)
+	if (now - dev->progress.quiet.bulk_ns < BULK_EVERY_NS)
 		return;
-	dev->quiet.bulk_ns = now;
+	dev->progress.quiet.bulk_ns = now;
 	dev->port->is_bulk = watch_owes_much(dev);
 }
 
@@ -73,7 +73,7 @@ void quiet_post(struct weft_dev *dev)
 	judge_bulk(dev);
 	judge_habit(dev);
 	acks_post(dev);
-	bool may_wait = dev->quiet.credit_ns >= ENOUGH_NS && watch_looks_soon(dev);
+	bool may_wait = dev->progress.quiet.credit_ns >= ENOUGH_NS && watch_looks_soon(dev);
 
 	dev->port->hush_bytes = may_wait ? HUSH_BYTES : 0;
 }
@@ -82,5 +82,5 @@ void quiet_posted(struct weft_dev *dev)
 {
 	acks_posted(dev);
 	dev->port->hush_bytes = 0;
-	dev->quiet.posted_ns = device_now(dev);
+	dev->progress.quiet.posted_ns = device_now(dev);
 }

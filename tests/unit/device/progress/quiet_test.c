@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "virtual.h"
+#include "progress/progress_local.h"
+#include "unit/device/virtual.h"
 
 #define US UINT64_C(1000)
 
@@ -25,7 +26,7 @@ static struct weft_dev *idle_device(void)
 	real_port = dev->port;
 	fake_port.unwoken_bytes = 0;
 	dev->port = &fake_port;
-	dev->has_thread = dev->stands = true;
+	dev->progress.has_thread = dev->progress.stands = true;
 	woken = 0;
 	weft_lock_take(&dev->lock);
 	return dev;
@@ -33,7 +34,7 @@ static struct weft_dev *idle_device(void)
 
 static void idle_close(struct weft_dev *dev)
 {
-	dev->has_thread = dev->stands = false;
+	dev->progress.has_thread = dev->progress.stands = false;
 	dev->port = real_port;
 	weft_lock_give(&dev->lock);
 	CHECK_EQ(weft_dev_close(dev), 0);
@@ -53,7 +54,7 @@ static uint64_t post(struct weft_dev *dev)
 
 static void poll_after(struct weft_dev *dev, uint64_t ns)
 {
-	dev->quiet.posted_ns = ground_now() - ns;
+	dev->progress.quiet.posted_ns = ground_now() - ns;
 	quiet_poll(dev);
 	quiet_polled(dev);
 }
@@ -65,22 +66,22 @@ TEST(quiet_post__wakes_nobody_where_a_poll_will)
 
 	for (unsigned i = 0; i < 15; i++) {
 		CHECK_EQ(post(dev), 0);
-		dev->quiet.posted_ns = UINT64_MAX / 4; /* just now, however slow this machine is */
+		dev->progress.quiet.posted_ns = UINT64_MAX / 4; /* just now */
 		quiet_poll(dev);
 		quiet_polled(dev);
 	}
 	CHECK_EQ(woken, 0); /* for nothing */
-	dev->quiet.credit_ns = 100000;
+	dev->progress.quiet.credit_ns = 100000;
 	CHECK(post(dev) > 0);
 	dev->port->unwoken_bytes = 300;
 	quiet_poll(dev);
 	CHECK(dev->port->hush_bytes >= 300); /* what it sends goes with the rest */
 	quiet_polled(dev);
 	CHECK_EQ(woken, 1);
-	dev->stands = false; /* the thread would not see it */
-	dev->quiet.credit_ns = 100000;
+	dev->progress.stands = false; /* the thread would not see it */
+	dev->progress.quiet.credit_ns = 100000;
 	CHECK_EQ(post(dev), 0);
-	dev->stands = true;
+	dev->progress.stands = true;
 	idle_close(dev);
 }
 
@@ -90,19 +91,19 @@ TEST(quiet_post__is_late_no_more_often_than_it_has_earned)
 	struct weft_dev *dev = idle_device();
 	int64_t before;
 
-	dev->quiet.credit_ns = 100000;
+	dev->progress.quiet.credit_ns = 100000;
 	(void)post(dev);
-	before = dev->quiet.credit_ns;
+	before = dev->progress.quiet.credit_ns;
 	poll_after(dev, 50 * US);
-	CHECK(dev->quiet.credit_ns <= before - 50000);
+	CHECK(dev->progress.quiet.credit_ns <= before - 50000);
 	(void)post(dev);
-	before = dev->quiet.credit_ns;
+	before = dev->progress.quiet.credit_ns;
 	poll_after(dev, 5000 * US); /* the thread has looked long before */
-	CHECK(dev->quiet.credit_ns == before - 400000);
+	CHECK(dev->progress.quiet.credit_ns == before - 400000);
 	CHECK_EQ(post(dev), 0);
 	for (unsigned i = 0; i < 100; i++)
 		poll_after(dev, 400 * US);
-	CHECK_EQ(dev->quiet.credit_ns, -4000000); /* forgiven within 4,000 posts */
+	CHECK_EQ(dev->progress.quiet.credit_ns, -4000000); /* forgiven within 4,000 posts */
 	idle_close(dev);
 }
 
@@ -111,11 +112,11 @@ TEST(quiet_post__counts_what_came_between_posts)
 {
 	struct weft_dev *dev = idle_device();
 
-	dev->quiet.credit_ns = 90000;
+	dev->progress.quiet.credit_ns = 90000;
 	(void)post(dev);
-	dev->quiet.posted_ns = ground_now() - 60 * US;
+	dev->progress.quiet.posted_ns = ground_now() - 60 * US;
 	(void)post(dev);
-	CHECK(dev->quiet.credit_ns <= 30000);
+	CHECK(dev->progress.quiet.credit_ns <= 30000);
 	idle_close(dev);
 }
 

@@ -16,7 +16,7 @@
  * Rejected: the thread polls too (a core per process), or is the only one to run the engine (two
  * wake-ups of 20 us per round trip, [M 3.7]).
  */
-#include "device_local.h"
+#include "progress/progress_local.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -191,18 +191,18 @@ static bool turn(struct weft_dev *dev)
 		link_out(&qp->in_backlog);
 		queue_feed(qp);
 	}
-	if (now >= dev->planes_ns) {
-		dev->planes_ns = now + PLANES_EVERY_NS;
+	if (now >= dev->progress.planes_ns) {
+		dev->progress.planes_ns = now + PLANES_EVERY_NS;
 		look_at_planes(dev);
 	}
-	if (now >= dev->faults_ns) {
-		dev->faults_ns = now + FAULTS_EVERY_NS;
+	if (now >= dev->progress.faults_ns) {
+		dev->progress.faults_ns = now + FAULTS_EVERY_NS;
 		weft_nofault_watch();
 	}
 	if (!dev->port->hush_bytes)
 		quiet_wake(dev);
-	if (now >= dev->reap_ns && dev->n_zombies) {
-		dev->reap_ns = now + REAP_EVERY_NS;
+	if (now >= dev->progress.reap_ns && dev->n_zombies) {
+		dev->progress.reap_ns = now + REAP_EVERY_NS;
 		(void)zombie_reap(dev, now, false);
 	}
 	return moved;
@@ -222,10 +222,21 @@ bool run_once(struct weft_dev *dev)
 
 void run_wake(struct weft_dev *dev)
 {
-	if (!dev->asleep || weft_next_timeout(dev->ep) >= dev->wake_at_ns)
+	if (!dev->progress.asleep || weft_next_timeout(dev->ep) >= dev->progress.wake_at_ns)
 		return;
-	dev->wake_at_ns = 0; /* once is enough */
+	dev->progress.wake_at_ns = 0; /* once is enough */
 	watch_kick(dev);
+}
+
+void run_greet(struct weft_dev *dev)
+{
+	if (dev->progress.asleep || dev->progress.stands)
+		watch_kick(dev);
+}
+
+void run_planes(struct weft_dev *dev)
+{
+	dev->progress.planes_ns = 0;
 }
 
 static uint64_t next_deadline(struct weft_dev *dev, uint64_t now)
@@ -239,6 +250,7 @@ static uint64_t next_deadline(struct weft_dev *dev, uint64_t now)
 
 static void sleep_on(struct weft_dev *dev)
 {
+	struct progress *p = &dev->progress;
 	uint64_t now = device_now(dev), one;
 	uint64_t next = WEFT_MIN(next_deadline(dev, now), watch_awake(dev, now));
 	int fd = dev->port->ops->sleep(dev->port, true);
@@ -248,26 +260,26 @@ static void sleep_on(struct weft_dev *dev)
 	if (fd == WEFT_PORT_BLIND)
 		next = WEFT_MIN(next, now + BLIND_NS);
 	if (next > now) {
-		struct pollfd fds[3] = { { .fd = dev->wake_fd, .events = POLLIN },
+		struct pollfd fds[3] = { { .fd = p->wake_fd, .events = POLLIN },
 			{ .fd = dev->greet_fd, .events = POLLIN },
 			{ .fd = fd, .events = POLLIN } };
 		struct timespec limit = { .tv_sec = (time_t)((next - now) / 1000000000),
 			.tv_nsec = (long)((next - now) % 1000000000) };
 
-		dev->asleep = dev->armed = true;
-		dev->bell_fd = dev->waits_at = dev->port->has_bell ? fd : -1;
-		dev->wake_at_ns = next;
+		p->asleep = p->armed = true;
+		p->bell_fd = p->waits_at = dev->port->has_bell ? fd : -1;
+		p->wake_at_ns = next;
 		weft_lock_give(&dev->lock);
 		int n = ppoll(fds, 3, &limit, NULL);
 
-		if (n > 0 && fds[0].revents && read(dev->wake_fd, &one, sizeof(one)) < 0)
+		if (n > 0 && fds[0].revents && read(p->wake_fd, &one, sizeof(one)) < 0)
 			n = 0;
 		watch_enter(dev, true);
-		dev->asleep = false;
-		dev->planes_ns = 0; /* perhaps it was a link */
+		p->asleep = false;
+		p->planes_ns = 0; /* perhaps it was a link */
 	}
 	(void)dev->port->ops->sleep(dev->port, false);
-	dev->armed = false;
+	p->armed = false;
 }
 
 /* Not of the program's threads: of this one only, and not of its children. */
@@ -294,7 +306,7 @@ uint64_t weft_dev_step(struct weft_dev *dev)
 	if (device_is_dead(dev) || !dev->has_net)
 		return WEFT_NEVER;
 	weft_lock_take(&dev->lock);
-	dev->planes_ns = 0; /* perhaps it was a link */
+	dev->progress.planes_ns = 0; /* perhaps it was a link */
 	do {
 		now = device_now(dev);
 	} while (step(dev, now));
@@ -311,10 +323,10 @@ static void *thread_main(void *arg)
 	(void)prctl(PR_SET_TIMERSLACK, 1);
 	hurry();
 	weft_lock_take(&dev->lock);
-	while (!dev->stop) {
+	while (!dev->progress.stop) {
 		uint64_t now = device_now(dev);
 
-		if (now < dev->polled_ns + POLLED_RECENTLY_NS) {
+		if (now < dev->progress.polled_ns + POLLED_RECENTLY_NS) {
 			watch_stand_back(dev);
 			greet_read(dev);
 			continue;
@@ -335,29 +347,30 @@ int run_start(struct weft_dev *dev)
 {
 	sigset_t all, old;
 
-	if (dev->has_thread || dev->has_net)
+	if (dev->progress.has_thread || dev->has_net)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the program's */
-	int rc = pthread_create(&dev->thread, NULL, thread_main, dev);
+	int rc = pthread_create(&dev->progress.thread, NULL, thread_main, dev);
 
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	dev->has_thread = !rc;
+	dev->progress.has_thread = !rc;
 	return rc;
 }
 
 void run_stop(struct weft_dev *dev)
 {
+	struct progress *p = &dev->progress;
 	uint64_t one = 1;
 	bool has_thread;
 
 	weft_lock_take(&dev->lock);
-	dev->stop = true;
-	has_thread = dev->has_thread;
+	p->stop = true;
+	has_thread = p->has_thread;
 	weft_lock_give(&dev->lock);
 	if (!has_thread)
 		return;
-	if (write(dev->wake_fd, &one, sizeof(one)) < 0)
+	if (write(p->wake_fd, &one, sizeof(one)) < 0)
 		WEFT_ASSERT(errno == EAGAIN);
-	pthread_join(dev->thread, NULL);
+	pthread_join(p->thread, NULL);
 }

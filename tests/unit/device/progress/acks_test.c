@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "progress/progress_local.h"
+#include "unit/device/pair.h"
 
 #define ROUNDS 500u /* a timer may be quicker, or this machine too slow */
 
@@ -59,7 +60,7 @@ TEST(acks_poll__holds_as_long_as_that_pays)
 {
 	struct side *s[2];
 	struct weft_dev *dev = friends_open(s);
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 
 	owe_an_ack(s, 1);
 	a->hold.vain = 3;
@@ -101,10 +102,10 @@ static bool is_kept(struct side *s[2], uint32_t id)
 	struct weft_dev *dev = s[1]->dev;
 
 	owe_an_ack(s, id);
-	dev->acks.hold.skips = dev->acks.keep.skips = 0;
+	dev->progress.acks.hold.skips = dev->progress.acks.keep.skips = 0;
 	post(dev);
-	CHECK_EQ(dev->acks.is_kept, weft_acks_since(dev->ep) != 0);
-	return dev->acks.is_kept;
+	CHECK_EQ(dev->progress.acks.is_kept, weft_acks_since(dev->ep) != 0);
+	return dev->progress.acks.is_kept;
 }
 
 /* A peer that has more to say has not waited for them; one that is silent may have. */
@@ -112,7 +113,7 @@ TEST(acks_post__keeps_them_as_long_as_the_peer_goes_on)
 {
 	struct side *s[2];
 	struct weft_dev *dev = friends_open(s);
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 	uint32_t i = 1, was = 0;
 
 	for (a->keep.vain = 0; i < ROUNDS && !a->keep.vain; i++) {
@@ -140,7 +141,7 @@ TEST(acks_let_go__learns_for_those_that_do_not_poll)
 {
 	struct side *s[2];
 	struct weft_dev *dev = friends_open(s);
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 	uint32_t i = 1;
 
 	for (a->keep.vain = 0; i < ROUNDS && !a->keep.vain; i++) {

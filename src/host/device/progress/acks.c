@@ -17,7 +17,7 @@
  * Both end well before a peer asks what has become of its packets: after two round trips on an idle
  * fabric, where nothing is known yet (engine_loss.c, probe_wait_ns()).
  */
-#include "device_local.h"
+#include "progress/progress_local.h"
 
 #define HOLD_NS 25000u
 #define KEEP_NS 30000u /* a post after this takes them along */
@@ -48,7 +48,7 @@ static uint64_t at_most(const struct weft_dev *dev, uint64_t ns)
 
 static uint64_t wait_ns(const struct weft_dev *dev)
 {
-	return at_most(dev, dev->acks.is_kept ? KEPT_NS : HOLD_NS);
+	return at_most(dev, dev->progress.acks.is_kept ? KEPT_NS : HOLD_NS);
 }
 
 static uint64_t arrived(const struct weft_dev *dev)
@@ -59,7 +59,7 @@ static uint64_t arrived(const struct weft_dev *dev)
 /* False: there are none. */
 static bool find(struct weft_dev *dev)
 {
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 	uint64_t since_ns = weft_acks_since(dev->ep);
 
 	if (since_ns && since_ns != a->since_ns) {
@@ -73,7 +73,7 @@ static bool find(struct weft_dev *dev)
 /* They have left, or are about to; is_late: nothing took them along. */
 static void end(struct weft_dev *dev, bool is_late)
 {
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 
 	if (a->is_kept)
 		learn(&a->keep, arrived(dev) != a->arrived_before, KEPT_VAIN_MAX);
@@ -85,12 +85,12 @@ static void end(struct weft_dev *dev, bool is_late)
 void acks_poll(struct weft_dev *dev)
 {
 	if (WEFT_UNLIKELY(find(dev)))
-		weft_pump_hold(dev->pump, dev->acks.is_held ? wait_ns(dev) : 0);
+		weft_pump_hold(dev->pump, dev->progress.acks.is_held ? wait_ns(dev) : 0);
 }
 
 void acks_polled(struct weft_dev *dev)
 {
-	const struct acks *a = &dev->acks;
+	const struct acks *a = &dev->progress.acks;
 
 	weft_pump_hold(dev->pump, 0);
 	if (WEFT_LIKELY(!a->is_held))
@@ -103,7 +103,7 @@ void acks_polled(struct weft_dev *dev)
 
 void acks_post(struct weft_dev *dev)
 {
-	struct acks *a = &dev->acks;
+	struct acks *a = &dev->progress.acks;
 
 	if (!find(dev) || !a->is_held)
 		return;
@@ -116,7 +116,7 @@ void acks_post(struct weft_dev *dev)
 
 void acks_posted(struct weft_dev *dev)
 {
-	const struct acks *a = &dev->acks;
+	const struct acks *a = &dev->progress.acks;
 
 	weft_keep_acks(dev->ep, 0);
 	if (a->is_held && weft_acks_since(dev->ep) != a->since_ns)
@@ -125,6 +125,6 @@ void acks_posted(struct weft_dev *dev)
 
 void acks_let_go(struct weft_dev *dev)
 {
-	if (dev->acks.is_held)
+	if (dev->progress.acks.is_held)
 		end(dev, true);
 }
