@@ -259,8 +259,8 @@ static void close_own(struct weft_dev *dev)
 	}
 	free(dev->paths);
 	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
-		free(dev->groups[i]);
-		dev->groups[i] = NULL;
+		free(dev->datagrams.groups[i]);
+		dev->datagrams.groups[i] = NULL;
 	}
 	free(dev->mrs);
 	free(dev->zombies);

@@ -35,19 +35,13 @@
 #define SRQ_DEPTH_MAX 4096u
 #define RD_ATOMIC_MAX 16u
 #define MESSAGE_MAX (1u << 30)
-#define CONTACTS_MAX 512u
-#define CONTACT_BUCKETS (2 * CONTACTS_MAX)
-#define CONTACT_TRIES 20u             /* a second: a busy host, and planes that are down */
-#define GROUPS_MAX WEFT_DEV_GROUPS_MAX
-#define GROUP_OTHERS_MAX 256u
-#define GROUP_QPN 0xffffffu
 #define CQS_MAX 65536u
 #define PDS_MAX 65536u
 #define AHS_MAX 65536u
 #define ZOMBIES_MAX 256u
 
 #include "greet.h"
-#include "datagrams.h"
+#include "datagrams/datagrams.h"
 
 struct sge_list { /* memory in pieces, see struct weft_place */
 	uint32_t n;
@@ -137,8 +131,6 @@ struct weft_dev {
 	struct greet_sources greet_sources;
 	struct challenges challenges;
 	struct proofs proofs;
-	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
-	uint64_t datagrams_too_long, datagrams_refused, datagrams_lost;
 	char unfit[256]; /* why a peer could not be talked to, as last said */
 	struct weft_dev_qp *qps[QP_SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
@@ -146,7 +138,6 @@ struct weft_dev {
 	struct weft_dev_srq *srqs;
 	struct weft_dev_listener *listeners;
 	struct link *opened;    /* queue pairs: all, for what no failure has to wait for */
-	struct link *datagrams; /* those that take datagrams */
 	struct link *greeting;  /* those that wait for an answer */
 	struct link *draining;  /* those on their way to SQD */
 	struct link *backlog;   /* those with work that the engine had no room for */
@@ -156,13 +147,7 @@ struct weft_dev {
 	struct dmabuf *dmabufs;       /* likewise */
 	struct zombie *zombies;
 	uint32_t n_zombies;
-	struct contact contacts[CONTACTS_MAX];
-	struct contact *buckets[CONTACT_BUCKETS]; /* those in use, by who they are */
-	/* group.c */
-	struct group *groups[GROUPS_MAX];
-	uint8_t numbers[NUMBERS / 8]; /* of processes of this host; bit n */
-	uint64_t numbers_ns;
-	uint64_t copies, copies_refused, members_refused;
+	struct datagrams datagrams;
 	uint64_t greetings_refused[GREET_REASONS];
 	struct paths *paths; /* [number - 1] */
 	uint32_t n_paths;
@@ -407,10 +392,6 @@ void queue_feed(struct weft_dev_qp *qp);    /* as much as the engine takes */
 void queue_backlog(struct weft_dev_qp *qp); /* and what it does not, later */
 /* A work is over, or will not be: what it has is given back. */
 void post_release(struct weft_dev_qp *qp, struct work *work);
-/* One of that work to there; values of give_one(), and EINPROGRESS: he is being asked for.  ENOENT:
- * nobody can be found. */
-int post_datagram(
-	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to);
 /* A receive; false: it is too long.  One whose keys, bounds or access are wrong has
  * no memory: whatever needs some fails there. */
 bool post_list(uint8_t *room, const struct weft_dev_pd *pd, const struct weft_dev_recv *recv,

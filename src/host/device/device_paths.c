@@ -24,9 +24,12 @@ static bool find_host(struct weft_dev *dev, const uint8_t gid[16], uint32_t *own
 
 static const struct contact *known(const struct weft_dev *dev, const uint8_t gid[16])
 {
-	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
-		if (dev->contacts[i].known && !memcmp(dev->contacts[i].gid, gid, 16))
-			return &dev->contacts[i];
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
+		const struct contact *contact = &dev->datagrams.contacts[i];
+
+		if (contact->known && !memcmp(contact->gid, gid, 16))
+			return contact;
+	}
 	return NULL;
 }
 

@@ -305,16 +305,6 @@ static int give(struct weft_dev_qp *qp, const struct weft_work *to)
 	return !rc ? 0 : rc == WEFT_EFULL ? EAGAIN : -WEFT_DEV_LOC_QP_OP_ERR;
 }
 
-int post_datagram(
-	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to)
-{
-	struct contact *contact = contact_take(qp->dev, qp->number, gid, qpn);
-
-	if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
-		return contact && contact_is_awaited(contact) ? EINPROGRESS : ENOENT;
-	return courier_send(contact->courier, to);
-}
-
 static int give_one(struct weft_dev_qp *qp, struct work *work)
 {
 	bool is_datagram = qp->init.profile == WEFT_DEV_DATAGRAM;
@@ -348,7 +338,7 @@ static int give_one(struct weft_dev_qp *qp, struct work *work)
 		return group_give(qp, work, &to);
 	if (!is_datagram)
 		return give(qp, &to);
-	int rc = post_datagram(qp, work->ah->gid, work->peer_qpn, &to);
+	int rc = datagram_post(qp, work->ah->gid, work->peer_qpn, &to);
 
 	/* One to nowhere has left, as far as one knows. */
 	return rc == EINPROGRESS ? EAGAIN : rc == ENOENT ? 0 : rc;

@@ -393,7 +393,7 @@ static int become_rtr(struct weft_dev_qp *qp)
 		qp->connected = qp->held != NULL;
 		if (!qp->held)
 			return ENOMEM;
-		link_in(&qp->dev->datagrams, &qp->in_datagrams, qp);
+		link_in(&qp->dev->datagrams.qps, &qp->in_datagrams, qp);
 		return 0;
 	}
 	int rc = open_engine_qp(qp);

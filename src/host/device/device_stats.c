@@ -34,6 +34,7 @@ static void write_line(struct weft_dev *dev)
 		return;
 	weft_lock_take(&dev->lock);
 	const struct weft_counters *counters = weft_stats(dev->ep);
+	const struct datagrams *ud = &dev->datagrams;
 
 	setvbuf(file, NULL, _IOFBF, 16384); /* one write: processes share the file */
 	fprintf(file, "{\"pid\": %ld, \"host\": \"%s\", \"device\": \"%s\"", (long)getpid(),
@@ -45,10 +46,9 @@ static void write_line(struct weft_dev *dev)
 		", \"datagrams_too_long\": %llu, \"datagrams_refused\": %llu, "
 		"\"datagrams_lost\": %llu, \"multicast_copies\": %llu, "
 		"\"multicast_copies_refused\": %llu, \"members_refused\": %llu",
-		(unsigned long long)dev->datagrams_too_long,
-		(unsigned long long)dev->datagrams_refused, (unsigned long long)dev->datagrams_lost,
-		(unsigned long long)dev->copies, (unsigned long long)dev->copies_refused,
-		(unsigned long long)dev->members_refused);
+		(unsigned long long)ud->too_long, (unsigned long long)ud->refused,
+		(unsigned long long)ud->lost, (unsigned long long)ud->copies,
+		(unsigned long long)ud->copies_refused, (unsigned long long)ud->members_refused);
 	/* What was dropped before the engine saw it: strangers' packets, and malformed ones. */
 	const struct weft_port_stats *port = &weft_live_port(dev->live)->stats;
 

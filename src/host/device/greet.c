@@ -172,7 +172,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, qp->greet_at_ns);
 	}
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		struct contact *contact = &dev->contacts[i];
+		struct contact *contact = &dev->datagrams.contacts[i];
 
 		if (!contact->in_use || contact->known || contact->tries >= CONTACT_TRIES)
 			continue;
@@ -194,6 +194,6 @@ void greet_again(struct weft_dev *dev, const uint8_t gid[16])
 			qp->greet_at_ns = 0;
 	}
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
-		if (!memcmp(dev->contacts[i].gid, gid, 16))
-			dev->contacts[i].ask_at_ns = 0;
+		if (!memcmp(dev->datagrams.contacts[i].gid, gid, 16))
+			dev->datagrams.contacts[i].ask_at_ns = 0;
 }

@@ -8,6 +8,7 @@
  * of the peer may change, and nobody but the one that said it may be answered.  The peer with the
  * right numbers must be believed: or nobody ever would.
  */
+#include "datagrams/datagrams_local.h"
 #include "pair.h"
 
 #include <arpa/inet.h>
@@ -281,7 +282,7 @@ static struct memory remember(struct world *w)
 	m.heard_ns = w->rc->heard_ns;
 	m.in_group = group_has(w->dev, gid_a, w->addr[1][0], MEMBER);
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		const struct contact *c = &w->dev->contacts[i];
+		const struct contact *c = &w->dev->datagrams.contacts[i];
 
 		m.n_contacts += c->in_use && !memcmp(c->gid, w->addr[1][0], 16) &&
 				c->qpn >> SLOT_BITS == NUMBER(PEER);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "virtual.h"
+#include "datagrams/datagrams_local.h"
+#include "unit/device/virtual.h"
 
 #define MANY 100u
 #define BYTES 64u
@@ -62,7 +63,7 @@ TEST(held_hand_over__loses_what_is_longer_than_its_receive)
 	send_one(s, ah, 0);
 	CHECK_EQ(side_recv(s[1], 5, 0, WEFT_GRH_BYTES + BYTES - 1), 0);
 	CHECK_EQ(weft_dev_cq_poll(s[1]->cq, &wc, 1), 0);
-	CHECK_EQ(s[1]->dev->datagrams_too_long, 1);
+	CHECK_EQ(s[1]->dev->datagrams.too_long, 1);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	pair_close(s);
 }
@@ -116,7 +117,7 @@ TEST(held_hand_over__takes_from_a_shared_queue_too)
 	CHECK_EQ(wc.status, WEFT_DEV_OK);
 	CHECK_EQ(wc.id, 0);
 	CHECK_EQ(wc.imm, 0);
-	CHECK_EQ(s[1]->dev->datagrams_too_long, 2);
+	CHECK_EQ(s[1]->dev->datagrams.too_long, 2);
 	CHECK_EQ(srq->n_free, srq_attr.depth - 1); /* and is there still */
 	CHECK_EQ(weft_dev_qp_close(s[1]->qp), 0);
 	s[1]->qp = NULL;

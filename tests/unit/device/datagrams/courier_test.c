@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "virtual.h"
+#include "datagrams/datagrams_local.h"
+#include "unit/device/virtual.h"
 
 #define BYTES 64u
 
@@ -60,7 +61,7 @@ TEST(courier_send__waits_for_a_receiver_that_is_late)
 		CHECK_EQ(wc.imm, got++);
 	}
 	CHECK_EQ(got, ALL);
-	CHECK_EQ(s[0]->dev->datagrams_lost, 0);
+	CHECK_EQ(s[0]->dev->datagrams.lost, 0);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	pair_close(s);
 }
@@ -73,12 +74,12 @@ TEST(courier_send__loses_what_nobody_takes)
 	uint64_t start_ns = ground_now(), full_ns = 0;
 	uint32_t n = 0;
 
-	while (!s[0]->dev->datagrams_lost && ground_now() < start_ns + LIMIT_S * SECOND) {
+	while (!s[0]->dev->datagrams.lost && ground_now() < start_ns + LIMIT_S * SECOND) {
 		full_ns = ground_now();
 		CHECK_EQ(side_post(s[0], to_second(s, ah, n++), 0, BYTES), 0);
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	}
-	CHECK(s[0]->dev->datagrams_lost > 0);
+	CHECK(s[0]->dev->datagrams.lost > 0);
 	CHECK(n > 4096);
 	/* Half a second of silence, from the last that was taken. */
 	CHECK(ground_now() - full_ns > 499 * MS && ground_now() - full_ns < 501 * MS);
@@ -154,7 +155,7 @@ TEST(courier_done__knows_the_queue_pairs_qkey_as_it_is_now)
 
 	CHECK_EQ(wc.id, 9);
 	CHECK_EQ(wc.imm, 2);
-	CHECK_EQ(s[1]->dev->datagrams_refused, 1);
+	CHECK_EQ(s[1]->dev->datagrams.refused, 1);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	pair_close(s);
 }

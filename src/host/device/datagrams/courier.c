@@ -18,7 +18,7 @@
  * which verbs tells in the order of posting); sequence numbers and repeats in this room (a second
  * transport beside the engine's).
  */
-#include "device_local.h"
+#include "datagrams/datagrams_local.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -143,7 +143,7 @@ int courier_send(struct courier *courier, struct weft_work *work)
 		courier->moved_ns = now;
 	if (courier->under_way == weft_live_engine(dev->live)->sq_depth) {
 		if (now - courier->moved_ns >= SILENCE_NS) {
-			dev->datagrams_lost++;
+			dev->datagrams.lost++;
 			return ENOENT;
 		}
 		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, courier->moved_ns + SILENCE_NS);
@@ -187,8 +187,9 @@ static bool take(struct courier *courier, const struct weft_done *done)
 			 (done->flags & WEFT_DONE_HAS_IMM ? WEFT_DEV_WC_WITH_IMM : 0u) };
 
 	courier->contact->used_ns = weft_pump_now(dev->pump);
-	dev->datagrams_refused += done->qkey != qp->attr.qkey;
-	dev->copies_refused += !gid; /* to a group that it has left meanwhile, or was never in */
+	dev->datagrams.refused += done->qkey != qp->attr.qkey;
+	/* To a group that it has left meanwhile, or was never in. */
+	dev->datagrams.copies_refused += !gid;
 	if (done->qkey != qp->attr.qkey || !gid || qp->attr.state == WEFT_DEV_ERR)
 		return false;
 	courier->contact->is_passive = false;

@@ -18,7 +18,7 @@
  * have is not known: the first few are asked, a few others in turn, and whoever answers says which
  * there are.
  */
-#include "device_local.h"
+#include "datagrams/datagrams_local.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ static bool is_own(const struct weft_dev *dev, const struct member *m)
 static struct group *find(const struct weft_dev *dev, const uint8_t gid[16])
 {
 	for (uint32_t i = 0; i < GROUPS_MAX; i++)
-		if (dev->groups[i] && !memcmp(dev->groups[i]->gid, gid, 16))
-			return dev->groups[i];
+		if (dev->datagrams.groups[i] && !memcmp(dev->datagrams.groups[i]->gid, gid, 16))
+			return dev->datagrams.groups[i];
 	return NULL;
 }
 
@@ -99,13 +99,15 @@ static struct group *take(struct weft_dev *dev, const uint8_t gid[16], uint64_t 
 	struct group *group = find(dev, gid);
 
 	for (uint32_t i = 0; !group && i < GROUPS_MAX; i++) {
-		if (dev->groups[i] && (dev->groups[i]->n_own || is_busy(dev->groups[i], now)))
+		struct group *old = dev->datagrams.groups[i];
+
+		if (old && (old->n_own || is_busy(old, now)))
 			continue;
-		group = dev->groups[i] ? dev->groups[i] : malloc(sizeof(*group));
+		group = old ? old : malloc(sizeof(*group));
 		if (!group)
 			return NULL;
 		memset(group, 0, sizeof(*group));
-		dev->groups[i] = group;
+		dev->datagrams.groups[i] = group;
 		memcpy(group->gid, gid, 16);
 		group->nonce = device_random(dev);
 		group->tag = group_tag(gid);
@@ -192,10 +194,10 @@ static void drop_silent(const struct weft_dev *dev, struct group *group, uint64_
 
 static void read_numbers(struct weft_dev *dev, uint64_t now)
 {
-	if (dev->numbers_ns && now < dev->numbers_ns + NUMBERS_NS)
+	if (dev->datagrams.numbers_ns && now < dev->datagrams.numbers_ns + NUMBERS_NS)
 		return;
-	dev->numbers_ns = now;
-	greet_numbers(dev, dev->numbers);
+	dev->datagrams.numbers_ns = now;
+	greet_numbers(dev, dev->datagrams.numbers);
 }
 
 static void say(struct weft_dev *dev, const uint8_t gid[16], struct greet *greet, uint64_t now)
@@ -207,7 +209,7 @@ static void say(struct weft_dev *dev, const uint8_t gid[16], struct greet *greet
 		.mpr_psns = WEFT_MPR_UNIT_PSNS };
 	read_numbers(dev, now);
 	memcpy(to->gid, gid, 16);
-	memcpy(to->numbers, dev->numbers, sizeof(to->numbers));
+	memcpy(to->numbers, dev->datagrams.numbers, sizeof(to->numbers));
 	to->n = 0;
 	for (uint32_t i = 0; group && i < group->end; i++)
 		if (group->member[i].qpn && is_own(dev, &group->member[i]))
@@ -234,14 +236,14 @@ static bool host_at(const struct weft_dev *dev, uint32_t i, uint8_t gid[16])
 	}
 	if (i > CONTACTS_MAX)
 		return false;
-	memcpy(gid, i ? dev->contacts[i - 1].gid : dev->name.gid, 16);
+	memcpy(gid, i ? dev->datagrams.contacts[i - 1].gid : dev->name.gid, 16);
 	return true;
 }
 
 static bool is_asked(const struct weft_dev *dev, uint32_t i, const uint8_t gid[16])
 {
 	return !i || weft_live_topo(dev->live) ||
-	       (dev->contacts[i - 1].in_use && memcmp(gid, dev->name.gid, 16));
+	       (dev->datagrams.contacts[i - 1].in_use && memcmp(gid, dev->name.gid, 16));
 }
 
 static void ask_some(struct weft_dev *dev, struct group *group, uint64_t now)
@@ -294,10 +296,12 @@ static void begin(struct weft_dev *dev, struct group *group, uint64_t now)
 
 void group_timers(struct weft_dev *dev, uint64_t now)
 {
-	for (uint32_t i = 0; i < GROUPS_MAX; i++)
-		if (dev->groups[i])
-			dev->greet_at_ns =
-				WEFT_MIN(dev->greet_at_ns, turn(dev, dev->groups[i], now));
+	for (uint32_t i = 0; i < GROUPS_MAX; i++) {
+		struct group *group = dev->datagrams.groups[i];
+
+		if (group)
+			dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, turn(dev, group, now));
+	}
 }
 
 /* ---- what comes ---- */
@@ -367,7 +371,7 @@ static void meet(struct weft_dev *dev, const struct group *group, const struct m
 {
 	uint32_t left = MET_MAX / group->end;
 
-	for (const struct link *at = dev->datagrams; at && left; at = at->next, left--) {
+	for (const struct link *at = dev->datagrams.qps; at && left; at = at->next, left--) {
 		const struct weft_dev_qp *qp = at->of;
 
 		(void)contact_take(dev, qp->number, m->gid, m->qpn);
@@ -392,7 +396,7 @@ bool group_answered(struct weft_dev *dev, const struct greet *greet)
 		if (m)
 			m->heard_ns = now;
 		else
-			dev->members_refused++;
+			dev->datagrams.members_refused++;
 		if (m && is_new)
 			meet(dev, group, m);
 	}
@@ -463,13 +467,13 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 
 		if (!gets_copy(qp, m))
 			continue;
-		int rc = post_datagram(qp, m->gid, m->qpn, to);
+		int rc = datagram_post(qp, m->gid, m->qpn, to);
 
 		if (rc < 0 || rc == EAGAIN)
 			return rc;
 		if (rc == EINPROGRESS && may_wait(qp->dev, group, now))
 			return EAGAIN;
-		qp->dev->copies += !rc;
+		qp->dev->datagrams.copies += !rc;
 	}
 	return 0;
 }
@@ -551,8 +555,8 @@ const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag)
 	const struct weft_dev *dev = qp->dev;
 
 	for (uint32_t i = 0; qp->n_groups && i < GROUPS_MAX; i++)
-		if (dev->groups[i] && dev->groups[i]->tag == tag &&
-			group_has(dev, dev->groups[i]->gid, dev->name.gid, qp->number))
-			return dev->groups[i]->gid;
+		if (dev->datagrams.groups[i] && dev->datagrams.groups[i]->tag == tag &&
+			group_has(dev, dev->datagrams.groups[i]->gid, dev->name.gid, qp->number))
+			return dev->datagrams.groups[i]->gid;
 	return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "datagrams/datagrams_local.h"
+#include "unit/device/pair.h"
 
 #include <netinet/in.h>
 
@@ -58,16 +59,16 @@ TEST(weft_dev_group_join__lets_what_another_device_sends_in)
 	CHECK_EQ(s[1]->memory[WEFT_GRH_BYTES + 63], 0x5a);
 	CHECK(!memcmp(s[1]->memory + 8, s[0]->dev->name.gid, 16)); /* from whom, to which group */
 	CHECK(!memcmp(s[1]->memory + 24, gid_a, 16));
-	CHECK_EQ(s[0]->dev->copies, 1);
+	CHECK_EQ(s[0]->dev->datagrams.copies, 1);
 
 	/* Who has left is sent nothing: the sender has heard of it, or asks in vain soon. */
 	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), 0);
 	CHECK_EQ(weft_dev_group_leave(s[1]->qp, gid_a), EINVAL);
 	for (uint64_t copies = 0, i = 0; i < 3000; i++) {
-		copies = s[0]->dev->copies;
+		copies = s[0]->dev->datagrams.copies;
 		send_to_group(s[0], ah, i);
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
-		if (s[0]->dev->copies == copies)
+		if (s[0]->dev->datagrams.copies == copies)
 			break;
 		CHECK(i < 2999);
 		usleep(10000);
@@ -101,7 +102,7 @@ TEST(weft_dev_group_join__serves_neighbours_of_one_device_and_not_the_sender)
 	send_to_group(s[0], ah, 1);
 	CHECK_EQ(wait_recv(s[1]).id, 6);
 	CHECK_EQ(wait_recv(s[0]).id, 5);
-	CHECK_EQ(s[0]->dev->copies, 2);
+	CHECK_EQ(s[0]->dev->datagrams.copies, 2);
 	CHECK_EQ(sender->rq_head, 0); /* its own has not come back */
 	CHECK_EQ(weft_dev_qp_close(neighbour), EBUSY); /* as the kernel has it */
 	CHECK_EQ(weft_dev_group_leave(neighbour, gid_b), 0);
@@ -133,17 +134,18 @@ TEST(group_give__loses_no_copy_where_the_queue_is_full)
 	for (uint32_t i = N + 1; i--;) /* of the last one; others' are dropped there */
 		CHECK_EQ(side_recv(s[1], i, 1024, 1024), 0);
 	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
-	for (uint32_t i = 0; !s[0]->dev->copies && i < LIMIT_S; i++) { /* until all are known */
+	/* Until all are known. */
+	for (uint32_t i = 0; !s[0]->dev->datagrams.copies && i < LIMIT_S; i++) {
 		send_to_group(s[0], ah, 0);
 		CHECK_EQ(side_wait(s[0]).status, WEFT_DEV_OK);
 	}
-	CHECK_EQ(s[0]->dev->copies, MEMBERS);
+	CHECK_EQ(s[0]->dev->datagrams.copies, MEMBERS);
 	CHECK_EQ(side_wait(s[1]).id, N);
 	for (uint32_t i = 0; i < N; i++)
 		send_to_group(s[0], ah, i);
 	for (uint32_t i = 0; i < N; i++)
 		CHECK_EQ(side_wait(s[0]).id, i);
-	CHECK_EQ(s[0]->dev->copies, MEMBERS * (N + 1));
+	CHECK_EQ(s[0]->dev->datagrams.copies, MEMBERS * (N + 1));
 	for (uint32_t i = 0; i < N; i++)
 		CHECK_EQ(side_wait(s[1]).status, WEFT_DEV_OK);
 	for (unsigned m = 0; m < MEMBERS; m++) {
@@ -187,7 +189,7 @@ TEST(weft_dev_post_send__completes_where_nobody_is_in_the_group)
 	CHECK_EQ(weft_dev_ah_open(s[0]->pd, gid_a, &ah), 0);
 	send_to_group(s[0], ah, 11);
 	CHECK_EQ(side_wait(s[0]).id, 11);
-	CHECK_EQ(s[0]->dev->copies, 0);
+	CHECK_EQ(s[0]->dev->datagrams.copies, 0);
 	CHECK_EQ(weft_dev_ah_close(ah), 0);
 	CHECK_EQ(weft_dev_ah_close(unicast), 0);
 	pair_close(s);
@@ -236,7 +238,7 @@ TEST(group_asked__tells_of_processes_without_ipv6_too)
 	CHECK_EQ(weft_dev_group_join(s[0]->qp, gid_a), 0);
 	memcpy(asked.group.gid, gid_a, 16);
 	weft_lock_take(&dev->lock);
-	dev->numbers_ns = 0; /* looked at a moment ago */
+	dev->datagrams.numbers_ns = 0; /* looked at a moment ago */
 	group_asked(dev, &asked, &said);
 	weft_lock_give(&dev->lock);
 	CHECK(said.group.numbers[dev->number / 8] >> dev->number % 8 & 1);
@@ -265,7 +267,7 @@ TEST(group_of__keeps_copies_from_who_is_not_in_the_group)
 	CHECK(!group_of(s[1]->qp, group_tag(gid_a)));
 	weft_lock_give(&s[1]->dev->lock);
 	send_to_group(s[0], ah, 2);
-	while (!__atomic_load_n(&s[1]->dev->copies_refused, __ATOMIC_RELAXED))
+	while (!__atomic_load_n(&s[1]->dev->datagrams.copies_refused, __ATOMIC_RELAXED))
 		(void)weft_dev_cq_poll(s[1]->cq, &(struct weft_dev_wc){ 0 }, 1);
 	weft_lock_take(&s[1]->dev->lock);
 	s[1]->qp->n_groups = 1;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #ifndef DEVICE_DATAGRAMS_H
 #define DEVICE_DATAGRAMS_H
-/* datagrams (UD) on reliable connections, and multicast: their state.  For device_local.h. */
+/*
+ * datagrams - unreliable datagrams (UD) on reliable connections, and multicast: for the rest of the
+ * room, whose queue pairs post them and hold receives for them.
+ */
 #include <weft/device.h>
 #include <weft/session.h>
 
@@ -9,7 +12,14 @@ struct greet;
 struct greet_qp;
 struct group;
 struct held;
+struct link;
 struct work;
+
+#define CONTACTS_MAX 512u
+#define CONTACT_BUCKETS (2 * CONTACTS_MAX)
+#define CONTACT_TRIES 20u /* a second: a busy host, and planes that are down */
+#define GROUPS_MAX WEFT_DEV_GROUPS_MAX
+#define GROUP_QPN 0xffffffu
 
 /* A datagram QP of some host, and ours that talks to it; or a process, for probes. */
 struct contact {
@@ -37,36 +47,43 @@ struct courier { /* see courier.c */
 };
 #define COURIER_USER UINT64_C(1) /* in weft_done.user: it is a courier's, and not a QP's */
 
-/* ---- held.c ---- */
-
-struct grh { /* GIDs: the sender's; the receiver's, or a group's */
-	const uint8_t *from, *to;
+struct datagrams {
+	struct link *qps; /* those that take datagrams */
+	/* lost: longer than their receive; with another Q_Key; to a peer that takes none */
+	uint64_t too_long, refused, lost;
+	struct contact contacts[CONTACTS_MAX];
+	struct contact *buckets[CONTACT_BUCKETS]; /* those in use, by who they are */
+	/* group.c */
+	struct group *groups[GROUPS_MAX];
+	uint8_t numbers[NUMBERS / 8]; /* of processes of this host; bit n */
+	uint64_t numbers_ns;
+	uint64_t copies, copies_refused, members_refused;
 };
+
+/* ---- sending ---- */
+
+/* One of that work to there: 0: it is under way; EAGAIN: no room; EINPROGRESS: he is being asked
+ * for; ENOENT: nobody can be found. */
+int datagram_post(
+	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to);
+bool group_is(const uint8_t gid[16]); /* of a group, by its form */
+/* As give_one(): copies to the members; EAGAIN with some of them posted. */
+int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to);
+
+/* ---- receiving ---- */
+
 struct held *held_open(struct weft_dev *dev); /* of one user; NULL: no room */
-struct held *held_share(struct held *held);   /* of one more */
 void held_release(struct held *held);
-uint32_t held_queue(const struct held *held); /* the engine's, to receive from */
-void held_feed(struct held *held);            /* room for the engine to receive into */
-/* A datagram lies in `slot`; wc->len_bytes with its GRH. */
-void held_put(struct weft_dev_qp *qp, uint64_t slot, const struct weft_dev_wc *wc, struct grh gids,
-	bool solicited);
-void held_drop(struct held *held, uint64_t slot); /* it is to be nothing */
-void held_hand_over(struct weft_dev_qp *qp);      /* as far as there are receives */
-bool held_waits(const struct weft_dev_qp *qp);    /* for receives */
+void held_hand_over(struct weft_dev_qp *qp);   /* as far as there are receives */
+bool held_waits(const struct weft_dev_qp *qp); /* for receives */
 
-/* ---- courier.c ---- */
+/* ---- what the engine says of a courier ---- */
 
-struct courier *courier_open(struct weft_dev_qp *qp, struct contact *contact); /* NULL: no room */
-void courier_say(const struct courier *courier, struct greet_qp *own);
-int courier_connect(
-	struct courier *courier, const struct contact *contact, const struct greet_qp *peer);
-void courier_let_go(struct courier *courier); /* before its contact is wiped */
-void courier_free(struct courier *courier);
-/* 0: a copy is under way; EAGAIN: later; ENOENT: it is lost. */
-int courier_send(struct courier *courier, struct weft_work *work);
 void courier_done(struct weft_dev *dev, struct courier *courier, const struct weft_done *done);
+void courier_free(struct courier *courier);
+void contact_failed(struct courier *courier);
 
-/* ---- contact.c ---- */
+/* ---- what greetings say ---- */
 
 /* Known or being asked; NULL: too many. */
 struct contact *contact_take(
@@ -81,26 +98,11 @@ bool contact_is_same(const struct contact *contact, const struct greet *greet);
 struct contact *contact_learn(struct weft_dev *dev, const struct greet *greet, uint32_t absent);
 /* Ours of that number that takes datagrams, or the process; false: there is none. */
 bool contact_own(const struct weft_dev *dev, uint32_t own_qpn);
-bool contact_is_awaited(const struct contact *contact);                /* he may answer yet */
 void contact_say(const struct contact *contact, struct greet_qp *own); /* what peers must know */
 void contact_forget_qp(struct weft_dev_qp *qp);
-void contact_failed(struct courier *courier);
-
-/* ---- group.c: multicast ---- */
-
-bool group_is(const uint8_t gid[16]); /* of a group, by its form */
-/* As give_one(): copies to the members; EAGAIN with some of them posted. */
-int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to);
 void group_timers(struct weft_dev *dev, uint64_t now);
 /* What is answered; with a nonce where the asker shall answer, too. */
 void group_asked(struct weft_dev *dev, const struct greet *greet, struct greet *answer);
 bool group_answered(struct weft_dev *dev, const struct greet *greet); /* false: not believed */
-void group_expect(struct weft_dev *dev, const uint8_t gid[16]);       /* somebody will send to it */
-uint32_t group_tag(const uint8_t gid[16]);
-/* Whether that queue pair, of this host or another, is known to be in it. */
-bool group_has(
-	const struct weft_dev *dev, const uint8_t gid[16], const uint8_t host[16], uint32_t qpn);
-/* The group of this tag that the queue pair is in; NULL: none. */
-const uint8_t *group_of(const struct weft_dev_qp *qp, uint32_t tag);
 
 #endif /* DEVICE_DATAGRAMS_H */

@@ -13,7 +13,7 @@
  *
  * It outlives its queue pair for as long as couriers receive into it.
  */
-#include "device_local.h"
+#include "datagrams/datagrams_local.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static bool hand_over(struct weft_dev_qp *qp, uint64_t at)
 		return true;
 	}
 	if (wc->len_bytes > recv.len_bytes) {
-		qp->dev->datagrams_too_long++;
+		qp->dev->datagrams.too_long++;
 		put_back(qp);
 		return true;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "datagrams/datagrams_local.h"
+#include "unit/device/pair.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -85,12 +86,12 @@ TEST(contact_learn__lets_no_stranger_take_what_others_use)
 	for (n = 0; n < CONTACTS_MAX; n++)
 		CHECK(contact_take(dev, dev->number << SLOT_BITS, gid, 1 + n) != NULL);
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
-		CHECK(dev->contacts[i].in_use && !dev->contacts[i].is_passive);
+		CHECK(dev->datagrams.contacts[i].in_use && !dev->datagrams.contacts[i].is_passive);
 	/* And stays, while it is used. */
 	villain[15] = 2;
 	CHECK(!ask_as(dev, villain, 1));
-	dev->contacts[7].used_ns = 1; /* long ago */
-	CHECK(ask_as(dev, villain, 1) == &dev->contacts[7]);
+	dev->datagrams.contacts[7].used_ns = 1; /* long ago */
+	CHECK(ask_as(dev, villain, 1) == &dev->datagrams.contacts[7]);
 	weft_lock_give(&dev->lock);
 	side_close(s);
 }
@@ -101,9 +102,9 @@ static void check_buckets(struct weft_dev *dev)
 	uint32_t n_used = 0, n_found = 0;
 
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
-		n_used += dev->contacts[i].in_use;
+		n_used += dev->datagrams.contacts[i].in_use;
 	for (uint32_t b = 0; b < CONTACT_BUCKETS; b++)
-		for (struct contact *c = dev->buckets[b]; c; c = c->next) {
+		for (struct contact *c = dev->datagrams.buckets[b]; c; c = c->next) {
 			CHECK(c->in_use);
 			CHECK(contact_take(dev, c->own_qpn, c->gid, c->qpn) == c);
 			n_found++;
@@ -133,8 +134,8 @@ TEST(contact_take__finds_each_of_many)
 	/* The oldest make room, and are not found in the new ones' place. */
 	for (uint32_t n = 0; n < 100; n++) {
 		gid[15] = (uint8_t)(32 + n);
-		dev->contacts[n * 5].used_ns = n;
-		CHECK(contact_take(dev, own[0], gid, 3) == &dev->contacts[n * 5]);
+		dev->datagrams.contacts[n * 5].used_ns = n;
+		CHECK(contact_take(dev, own[0], gid, 3) == &dev->datagrams.contacts[n * 5]);
 	}
 	check_buckets(dev);
 	contact_forget_qp(s->qp);

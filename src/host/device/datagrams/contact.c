@@ -12,7 +12,7 @@
  * Every datagram sent looks for its contact, so they are found by a hash of what names them.  Who
  * chooses numbers so that all meet in one bucket makes it the list that it would be without.
  */
-#include "device_local.h"
+#include "datagrams/datagrams_local.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct contact **bucket(
 	hash = (word[0] ^ qpn) * UINT64_C(0x9e3779b97f4a7c15);
 	hash = (hash ^ hash >> 32 ^ word[1] ^ (uint64_t)own_qpn << 32) *
 	       UINT64_C(0x9e3779b97f4a7c15);
-	return &dev->buckets[hash >> 32 & (CONTACT_BUCKETS - 1)];
+	return &dev->datagrams.buckets[hash >> 32 & (CONTACT_BUCKETS - 1)];
 }
 
 static void forget(struct weft_dev *dev, struct contact *contact)
@@ -102,7 +102,7 @@ static struct contact *find_place(
 	uint32_t n_own = 0;
 
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
-		struct contact *contact = &dev->contacts[i];
+		struct contact *contact = &dev->datagrams.contacts[i];
 
 		if (!contact->in_use) {
 			free = free ? free : contact;
@@ -229,6 +229,16 @@ bool contact_is_awaited(const struct contact *contact)
 	return !contact->known && !contact->vain && contact->tries < CONTACT_TRIES;
 }
 
+int datagram_post(
+	struct weft_dev_qp *qp, const uint8_t gid[16], uint32_t qpn, struct weft_work *to)
+{
+	struct contact *contact = contact_take(qp->dev, qp->number, gid, qpn);
+
+	if (!contact || !contact->known) /* lost, in the end, as datagrams may be */
+		return contact && contact_is_awaited(contact) ? EINPROGRESS : ENOENT;
+	return courier_send(contact->courier, to);
+}
+
 void contact_say(const struct contact *contact, struct greet_qp *own)
 {
 	own->mpr_psns = WEFT_MPR_UNIT_PSNS;
@@ -238,9 +248,12 @@ void contact_say(const struct contact *contact, struct greet_qp *own)
 
 void contact_forget_qp(struct weft_dev_qp *qp)
 {
-	for (uint32_t i = 0; i < CONTACTS_MAX; i++)
-		if (qp->dev->contacts[i].in_use && qp->dev->contacts[i].own_qpn == qp->number)
-			forget(qp->dev, &qp->dev->contacts[i]);
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
+		struct contact *contact = &qp->dev->datagrams.contacts[i];
+
+		if (contact->in_use && contact->own_qpn == qp->number)
+			forget(qp->dev, contact);
+	}
 }
 
 void contact_failed(struct courier *courier)

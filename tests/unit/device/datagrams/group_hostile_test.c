@@ -3,7 +3,8 @@
  * What a foul process of some host can do to a sender to a group: it has a right address and a
  * right greeting port, hears the questions, and answers whatever it likes.
  */
-#include "pair.h"
+#include "datagrams/datagrams_local.h"
+#include "unit/device/pair.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -130,9 +131,12 @@ TEST(greet_read__drops_foul_greetings_of_groups_and_says_why)
 	greet.group.gid[15]++; /* of a group that nobody has heard of */
 	say(&v, &greet);
 	CHECK_EQ(wait_for(&v, &refused[GREET_UNASKED], 3), 3);
-	CHECK_EQ(dev->members_refused, 0);
-	for (uint32_t i = 0; i < CONTACTS_MAX; i++) /* and none of those has been talked to */
-		CHECK(!dev->contacts[i].in_use || dev->contacts[i].qpn >> SLOT_BITS != NUMBER);
+	CHECK_EQ(dev->datagrams.members_refused, 0);
+	for (uint32_t i = 0; i < CONTACTS_MAX; i++) { /* and none of those has been talked to */
+		const struct contact *contact = &dev->datagrams.contacts[i];
+
+		CHECK(!contact->in_use || contact->qpn >> SLOT_BITS != NUMBER);
+	}
 	villain_close(&v);
 }
 
@@ -172,7 +176,7 @@ TEST(group_answered__keeps_room_for_its_own_and_forgets_who_is_silent)
 			greet.group.qpn[i] = number << SLOT_BITS | (100 + i);
 		CHECK(group_answered(dev, &greet));
 	}
-	uint64_t refused = dev->members_refused;
+	uint64_t refused = dev->datagrams.members_refused;
 
 	/* The second device's queue pair may be among them already. */
 	CHECK(refused >= 5 * GREET_MEMBERS_MAX - GROUP_OTHERS_MAX);
@@ -186,9 +190,9 @@ TEST(group_answered__keeps_room_for_its_own_and_forgets_who_is_silent)
 	group_timers(dev, now + UINT64_C(4000000000)); /* three rounds and one */
 	struct greet greet = answer_of(&v, 300, GREET_MEMBERS_MAX);
 
-	refused = dev->members_refused;
+	refused = dev->datagrams.members_refused;
 	CHECK(group_answered(dev, &greet)); /* there is room again */
-	CHECK_EQ(dev->members_refused, refused);
+	CHECK_EQ(dev->datagrams.members_refused, refused);
 	weft_lock_give(&dev->lock);
 	villain_close(&v);
 }
@@ -246,7 +250,7 @@ TEST(group_give__waits_for_no_member_that_does_not_answer)
 	struct greet greet = answer_of(&v, 20, 1);
 
 	CHECK_EQ(side_recv(receiver, 1, 0, 4096), 0);
-	for (unsigned i = 0; !sender->dev->copies && i < LIMIT_S; i++)
+	for (unsigned i = 0; !sender->dev->datagrams.copies && i < LIMIT_S; i++)
 		CHECK_EQ(send_to_group(&v, 1, NULL).id, 1); /* until the receiver is known */
 	CHECK_EQ(side_wait(receiver).id, 1);
 	for (uint64_t i = 2; i <= 4; i++) {
@@ -257,7 +261,7 @@ TEST(group_give__waits_for_no_member_that_does_not_answer)
 		CHECK_EQ(wc.status, WEFT_DEV_OK);
 		CHECK_EQ(wc.id, i);
 		weft_lock_take(&sender->dev->lock);
-		CHECK_EQ(sender->dev->copies, i); /* counted when all of them are given */
+		CHECK_EQ(sender->dev->datagrams.copies, i); /* counted when all of them are given */
 		weft_lock_give(&sender->dev->lock);
 		CHECK_EQ(side_wait(receiver).id, i);
 	}
