@@ -76,14 +76,20 @@ struct weft_port_stats {                      /* all only grow */
 	uint64_t drops[WEFT_DROP_COUNT];      /* received, and dropped before the engine */
 };
 
+/* How quick what is sent has to be; all 0: at once.  Ports that wake nobody take no notice. */
+struct weft_wake {
+	/* Who must be woken is not, as long as no more than this waits for him; a tx of 0 packets
+	 * and hush_bytes 0 wakes him for what does. */
+	uint64_t hush_bytes;
+	bool is_bulk; /* a stream: he may gather more first, see WEFT_SHM_BULK */
+};
+#define WEFT_WAKE_NOW ((struct weft_wake){ 0 })
+
 struct weft_port {
 	const struct weft_port_ops *ops;
 	uint32_t planes; /* bits 0 .. planes - 1 of every mask below */
 	bool has_bell;   /* sleep()'s fd becomes readable only once it was asked to, not by rx's */
-	/* A switch that must be woken is not, as long as no more than this waits for it.
-	 * unwoken: what does; a tx of 0 packets with hush_bytes 0 then wakes it. */
-	uint64_t hush_bytes, unwoken_bytes;
-	bool is_bulk; /* as its user says: what is sent now need not be quick, see WEFT_SHM_BULK */
+	uint64_t unwoken_bytes; /* sent, and nobody has been woken for it, see struct weft_wake */
 	struct weft_port_stats stats;
 };
 
@@ -98,7 +104,8 @@ struct weft_port_ops {
 	size_t (*rx)(struct weft_port *port, struct weft_pkt pkts[], size_t max);
 	/* Takes all n, at most WEFT_NET_BURST: what the network does not take now waits inside,
 	 * and its plane leaves the mask of room() until it is gone. */
-	void (*tx)(struct weft_port *port, const struct weft_pkt pkts[], size_t n);
+	void (*tx)(struct weft_port *port, const struct weft_pkt pkts[], size_t n,
+		struct weft_wake wake);
 	/* Planes that can take packets now; *max: how many packets the next tx should carry. */
 	uint32_t (*room)(struct weft_port *port, size_t *max);
 	/* Planes whose link is up.  Cheap: asked once per step. */
@@ -301,6 +308,9 @@ size_t weft_pump_step(struct weft_pump *pump, uint64_t max_wait_ns);
 /* From now on, turns leave acknowledgements that are not older than this unsent where there is
  * nothing else to send, see weft_acks_since(); 0, as in the beginning: they do not. */
 void weft_pump_hold(struct weft_pump *pump, uint64_t hold_ns);
+/* How quick what turns send from now on has to be; in the beginning: at once.  A pump that waits
+ * itself decides is_bulk by what it has moved lately. */
+void weft_pump_wake(struct weft_pump *pump, struct weft_wake wake);
 uint64_t weft_pump_now(const struct weft_pump *pump); /* "now" of the last step */
 const struct weft_pump_stats *weft_pump_stats(const struct weft_pump *pump);
 

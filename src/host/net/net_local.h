@@ -206,14 +206,4 @@ int callers_hear(struct callers *callers, uint64_t now_ns, const char **line);
 /* Until somebody calls or says something, or it is time for callers_hear() anyway. */
 void callers_wait(struct callers *callers, uint64_t until_ns);
 
-/* Of weft_port: whether so much more may wait with the rest for who must be woken. */
-static inline bool port_hushes(struct weft_port *port, uint64_t bytes)
-{
-	port->unwoken_bytes += bytes;
-	if (port->unwoken_bytes <= port->hush_bytes)
-		return true;
-	port->unwoken_bytes = 0;
-	return false;
-}
-
 #endif /* NET_LOCAL_H */

@@ -50,6 +50,7 @@ struct weft_pump {
 	bool owes;                          /* received, and not yet let the engine answer */
 	bool gathered;                      /* slept by time since something moved */
 	uint32_t carrier;
+	struct weft_wake wake;
 	struct weft_pkt pkts[WEFT_NET_BURST];
 	struct weft_place places[WEFT_NET_BURST];
 };
@@ -134,7 +135,7 @@ static size_t receive(struct weft_pump *p)
 /* What could not be read is lost, as in a fabric: the others of this burst come to it again. */
 static void send_burst(struct weft_pump *p, size_t n)
 {
-	p->config.port->ops->tx(p->config.port, p->pkts, n);
+	p->config.port->ops->tx(p->config.port, p->pkts, n, p->wake);
 	const void *lost = weft_nofault_take();
 
 	if (WEFT_UNLIKELY(lost != NULL))
@@ -181,7 +182,7 @@ static void note_bulk(struct weft_pump *p, bool waits)
 		       : bytes_per_ms < FAST_BYTES_PER_MS ? GATHER_NS
 							  : GATHER_FAST_NS;
 	if (waits)
-		p->config.port->is_bulk = p->gather_ns != 0;
+		p->wake.is_bulk = p->gather_ns != 0;
 	p->bulk_since_ns = p->now;
 	p->bulk_before = moved;
 }
@@ -199,6 +200,11 @@ static void wait_for(struct weft_pump *p, uint64_t wait_ns)
 	}
 	p->expected_ns = p->now + WEFT_MIN(wait_ns, UINT64_MAX / 2);
 	p->config.port->ops->wait(p->config.port, wait_ns);
+}
+
+void weft_pump_wake(struct weft_pump *pump, struct weft_wake wake)
+{
+	pump->wake = wake;
 }
 
 void weft_pump_hold(struct weft_pump *pump, uint64_t hold_ns)

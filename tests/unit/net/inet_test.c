@@ -120,7 +120,7 @@ static void check_port(void)
 	attr.udp_port = number;
 	memcpy(attr.src_port, src_port, sizeof(attr.src_port));
 	CHECK_EQ(weft_udp_peer_add(b, 4, &attr), 0);
-	a->ops->tx(a, &pkt, 1);
+	a->ops->tx(a, &pkt, 1, WEFT_WAKE_NOW);
 	for (unsigned i = 0; i < 100 && !n; i++) {
 		b->ops->wait(b, 10000000);
 		n = b->ops->rx(b, &got, 1);

@@ -276,11 +276,13 @@ static size_t backlog_rx(struct weft_port *port, struct weft_pkt pkts[], size_t 
 	return max;
 }
 
-static void backlog_tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void backlog_tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	(void)port;
 	(void)pkts;
 	(void)n;
+	(void)wake;
 }
 
 static uint32_t backlog_room(struct weft_port *port, size_t *max)

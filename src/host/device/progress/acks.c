@@ -107,7 +107,7 @@ void acks_post(struct weft_dev *dev)
 
 	if (!find(dev) || !a->is_held)
 		return;
-	if (!a->is_kept && !dev->port->is_bulk && may_try(&a->keep)) {
+	if (!a->is_kept && !dev->progress.quiet.wake.is_bulk && may_try(&a->keep)) {
 		a->is_kept = true;
 		a->arrived_before = arrived(dev);
 	}

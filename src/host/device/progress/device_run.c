@@ -199,7 +199,7 @@ static bool turn(struct weft_dev *dev)
 		dev->progress.faults_ns = now + FAULTS_EVERY_NS;
 		weft_nofault_watch();
 	}
-	if (!dev->port->hush_bytes)
+	if (!dev->progress.quiet.wake.hush_bytes)
 		quiet_wake(dev);
 	if (now >= dev->progress.reap_ns && dev->n_zombies) {
 		dev->progress.reap_ns = now + REAP_EVERY_NS;

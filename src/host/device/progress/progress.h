@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <weft/net.h>
 
 struct weft_dev;
 struct weft_dev_qp;
@@ -25,6 +26,7 @@ struct quiet {              /* quiet.c */
 	uint64_t bulk_ns;   /* when it was looked whether this is a stream */
 	int64_t credit_ns;  /* by which posts may be late */
 	uint64_t posted_ns; /* the last post; 0: it has polled since */
+	struct weft_wake wake; /* of what the next turn sends */
 };
 
 struct progress {

@@ -39,7 +39,7 @@ static void judge_habit(struct weft_dev *dev)
 void quiet_wake(struct weft_dev *dev)
 {
 	if (WEFT_UNLIKELY(dev->port->unwoken_bytes))
-		dev->port->ops->tx(dev->port, NULL, 0);
+		dev->port->ops->tx(dev->port, NULL, 0, WEFT_WAKE_NOW);
 }
 
 /* A switch gathers what is a stream's. */
@@ -50,7 +50,15 @@ static void judge_bulk(struct weft_dev *dev)
 	if (now - dev->progress.quiet.bulk_ns < BULK_EVERY_NS)
 		return;
 	dev->progress.quiet.bulk_ns = now;
-	dev->port->is_bulk = watch_owes_much(dev);
+	dev->progress.quiet.wake.is_bulk = watch_owes_much(dev);
+}
+
+static void hush(struct weft_dev *dev, bool may_wait)
+{
+	struct weft_wake *wake = &dev->progress.quiet.wake;
+
+	wake->hush_bytes = may_wait ? HUSH_BYTES : 0;
+	weft_pump_wake(dev->pump, *wake);
 }
 
 void quiet_poll(struct weft_dev *dev)
@@ -58,13 +66,13 @@ void quiet_poll(struct weft_dev *dev)
 	judge_bulk(dev);
 	judge_habit(dev);
 	acks_poll(dev);
-	dev->port->hush_bytes = dev->port->unwoken_bytes ? HUSH_BYTES : 0;
+	hush(dev, dev->port->unwoken_bytes != 0);
 }
 
 void quiet_polled(struct weft_dev *dev)
 {
 	acks_polled(dev);
-	dev->port->hush_bytes = 0;
+	hush(dev, false);
 	quiet_wake(dev);
 }
 
@@ -75,12 +83,12 @@ void quiet_post(struct weft_dev *dev)
 	acks_post(dev);
 	bool may_wait = dev->progress.quiet.credit_ns >= ENOUGH_NS && watch_looks_soon(dev);
 
-	dev->port->hush_bytes = may_wait ? HUSH_BYTES : 0;
+	hush(dev, may_wait);
 }
 
 void quiet_posted(struct weft_dev *dev)
 {
 	acks_posted(dev);
-	dev->port->hush_bytes = 0;
+	hush(dev, false);
 	dev->progress.quiet.posted_ns = device_now(dev);
 }

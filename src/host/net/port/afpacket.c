@@ -327,11 +327,13 @@ static void flush(struct afpacket *af, uint32_t index)
 	eth_rewatch(&af->eth, plane->fd, is_blocked ? EPOLLIN | EPOLLOUT : EPOLLIN, plane);
 }
 
-static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	struct afpacket *af = (struct afpacket *)port;
 	uint32_t touched = 0;
 
+	(void)wake; /* the kernel looks at once */
 	WEFT_ASSERT(n <= WEFT_NET_BURST);
 	for (size_t i = 0; i < n; i++) {
 		struct plane *plane = &af->planes[pkts[i].port];

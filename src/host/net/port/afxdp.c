@@ -257,11 +257,13 @@ static void flush(struct afxdp *af, uint32_t index)
 	af->eth.full = is_full ? af->eth.full | 1u << index : af->eth.full & ~(1u << index);
 }
 
-static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	struct afxdp *af = (struct afxdp *)port;
 	uint32_t touched = 0;
 
+	(void)wake; /* the kernel looks at once */
 	WEFT_ASSERT(n <= WEFT_NET_BURST);
 	for (size_t i = 0; i < n; i++) {
 		struct plane *plane = &af->planes[pkts[i].port];

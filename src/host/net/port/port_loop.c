@@ -296,10 +296,12 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 	return n;
 }
 
-static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	struct node *node = (struct node *)port;
 
+	(void)wake; /* nobody sleeps here */
 	for (size_t i = 0; i < n; i++) {
 		struct weft_pkt pkt = pkts[i];
 

@@ -260,7 +260,8 @@ static void send_one(struct shm *shm, const struct weft_pkt *pkt, uint64_t now)
 	shm->port.stats.tx_bytes += bytes - raw_encap_bytes(shm->raw);
 }
 
-static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	struct shm *shm = (struct shm *)port;
 
@@ -272,12 +273,15 @@ static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
 	/* A switch wants to know when; a host does not ask. */
 	uint64_t now = shm->direct ? 0 : weft_clock_now(NULL), before = port->stats.tx_bytes;
 
-	shm->tx_flags = port->is_bulk ? WEFT_SHM_BULK : 0;
+	shm->tx_flags = wake.is_bulk ? WEFT_SHM_BULK : 0;
 	for (size_t i = 0; i < n; i++)
 		send_one(shm, &pkts[i], now);
 	port->stats.tx_calls++;
-	if (!port_hushes(port, port->stats.tx_bytes - before))
-		weft_shm_bell(shm->link);
+	port->unwoken_bytes += port->stats.tx_bytes - before;
+	if (port->unwoken_bytes <= wake.hush_bytes)
+		return;
+	port->unwoken_bytes = 0;
+	weft_shm_bell(shm->link);
 }
 
 static uint32_t room(struct weft_port *port, size_t *max)

@@ -97,8 +97,10 @@ static size_t rx(struct weft_port *port, struct weft_pkt pkts[], size_t max)
 	return udp_rx_burst(udp, pkts, max);
 }
 
-static void tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
+	(void)wake; /* the kernel looks at once */
 	udp_tx_burst((struct udp *)port, pkts, n);
 }
 

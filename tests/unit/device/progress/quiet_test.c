@@ -2,15 +2,14 @@
 #include "progress/progress_local.h"
 #include "unit/device/virtual.h"
 
-#define US UINT64_C(1000)
-
 static unsigned woken;
 
-static void fake_tx(struct weft_port *port, const struct weft_pkt pkts[], size_t n)
+static void fake_tx(
+	struct weft_port *port, const struct weft_pkt pkts[], size_t n, struct weft_wake wake)
 {
 	(void)pkts;
 	CHECK_EQ(n, 0);
-	CHECK_EQ(port->hush_bytes, 0);
+	CHECK_EQ(wake.hush_bytes, 0);
 	port->unwoken_bytes = 0;
 	woken++;
 }
@@ -46,9 +45,9 @@ static uint64_t post(struct weft_dev *dev)
 	uint64_t bytes;
 
 	quiet_post(dev);
-	bytes = dev->port->hush_bytes;
+	bytes = dev->progress.quiet.wake.hush_bytes;
 	quiet_posted(dev);
-	CHECK_EQ(dev->port->hush_bytes, 0);
+	CHECK_EQ(dev->progress.quiet.wake.hush_bytes, 0);
 	return bytes;
 }
 
@@ -75,7 +74,7 @@ TEST(quiet_post__wakes_nobody_where_a_poll_will)
 	CHECK(post(dev) > 0);
 	dev->port->unwoken_bytes = 300;
 	quiet_poll(dev);
-	CHECK(dev->port->hush_bytes >= 300); /* what it sends goes with the rest */
+	CHECK(dev->progress.quiet.wake.hush_bytes >= 300); /* what it sends goes with the rest */
 	quiet_polled(dev);
 	CHECK_EQ(woken, 1);
 	dev->progress.stands = false; /* the thread would not see it */

@@ -42,7 +42,7 @@ TEST(weft_afpacket_open__two_endpoints_of_a_host_do_not_hear_each_other)
 
 	CHECK_EQ(ether_know(a, 0, 1, b, WEFT_ENCAP_USID), 0);
 	CHECK_EQ(ether_know(c, 1, 1, a, WEFT_ENCAP_USID), 0); /* not b */
-	a->ops->tx(a, &out, 1);
+	a->ops->tx(a, &out, 1, WEFT_WAKE_NOW);
 	b->ops->wait(b, 100000000);
 	CHECK_EQ(b->ops->rx(b, in, 4), 0);
 	CHECK_EQ(c->ops->rx(c, in, 4), 0);
@@ -81,7 +81,7 @@ TEST(flush__a_slow_link_fills_its_plane_and_wait_tells_when_it_has_room)
 	while (a->ops->room(a, &max) == 3 && sent < 640) {
 		for (uint32_t i = 0; i < 64; i++)
 			out[i] = ether_data(1, 0, (uint32_t)sent++);
-		a->ops->tx(a, out, 64);
+		a->ops->tx(a, out, 64, WEFT_WAKE_NOW);
 	}
 	CHECK_EQ(a->ops->room(a, &max), 2); /* the other plane is free */
 	CHECK_EQ(a->stats.tx_waits, 1);
@@ -115,7 +115,7 @@ TEST(take_back__a_link_that_is_down_refuses_and_later_sends_only_what_is_new)
 	shell("ip link set p1 down");
 	for (uint32_t i = 0; i < 8; i++)
 		out[i] = ether_data(1, 1 << 16, i);
-	a->ops->tx(a, out, 8);
+	a->ops->tx(a, out, 8, WEFT_WAKE_NOW);
 	CHECK_EQ(a->stats.tx_refused, 8);
 	CHECK_EQ(a->stats.tx_pkts, 0);
 	shell("ip link set p1 up; ip addr add fd00:0:0:1::1/64 dev p1 nodad 2>/dev/null;"
@@ -125,7 +125,7 @@ TEST(take_back__a_link_that_is_down_refuses_and_later_sends_only_what_is_new)
 	size_t n = 0;
 
 	while (!n && weft_clock_now(NULL) < end) { /* until both ends are up again */
-		a->ops->tx(a, out, 1);
+		a->ops->tx(a, out, 1, WEFT_WAKE_NOW);
 		b->ops->wait(b, 20000000);
 		n = b->ops->rx(b, in, 8);
 	}

@@ -35,12 +35,12 @@ TEST(weft_afxdp_open__one_endpoint_per_interface_beside_others_of_other_kinds)
 	CHECK_EQ(ether_know(b, 1, 1, a, WEFT_ENCAP_USID), 0);
 	CHECK_EQ(ether_know(c, 1, 1, a, WEFT_ENCAP_USID), 0);
 	CHECK_EQ(ether_know(a, 0, 1, b, WEFT_ENCAP_USID), 0);
-	a->ops->tx(a, out, 1);
+	a->ops->tx(a, out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(ether_receive(b, in, 1), 1);
 	CHECK_EQ(in[0].psn, 10);
 	weft_eth_peer_drop(a, 1);
 	CHECK_EQ(ether_know(a, 0, 2, c, WEFT_ENCAP_USID), 0);
-	a->ops->tx(a, out + 1, 1);
+	a->ops->tx(a, out + 1, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(ether_receive(c, in, 1), 1);
 	CHECK_EQ(in[0].psn, 20);
 	a->ops->close(a);
@@ -84,7 +84,7 @@ TEST(take_back__a_link_that_is_down_refuses_and_later_sends_only_what_is_new)
 	shell("ip link set p1 down");
 	for (uint32_t i = 0; i < 8; i++)
 		out[i] = ether_data(1, 1 << 16, i);
-	a->ops->tx(a, out, 8);
+	a->ops->tx(a, out, 8, WEFT_WAKE_NOW);
 	CHECK_EQ(a->stats.tx_refused, 8);
 	CHECK_EQ(a->stats.tx_pkts, 0);
 	shell("ip link set p1 up; ip addr add fd00:0:0:1::1/64 dev p1 nodad 2>/dev/null;"
@@ -94,7 +94,7 @@ TEST(take_back__a_link_that_is_down_refuses_and_later_sends_only_what_is_new)
 	size_t n = 0;
 
 	while (!n && weft_clock_now(NULL) < end) { /* until both ends are up again */
-		a->ops->tx(a, out, 1);
+		a->ops->tx(a, out, 1, WEFT_WAKE_NOW);
 		b->ops->wait(b, 20000000);
 		n = b->ops->rx(b, in, 8);
 	}

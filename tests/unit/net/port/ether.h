@@ -229,7 +229,7 @@ static inline void ether_case_carries(ether_open_fn *open, uint8_t kind)
 		out[i].w.len_bytes -= i; /* with padding */
 		out[i].w.msg_bytes -= i;
 	}
-	a->ops->tx(a, out, 32);
+	a->ops->tx(a, out, 32, WEFT_WAKE_NOW);
 	CHECK_EQ(ether_receive(b, in, 32), 32);
 	for (uint32_t i = 0; i < 32; i++) {
 		CHECK_EQ(in[i].peer, 9);
@@ -244,12 +244,12 @@ static inline void ether_case_carries(ether_open_fn *open, uint8_t kind)
 	CHECK_EQ(b->stats.rx_pkts, 32);
 	CHECK_EQ(a->stats.tx_bytes, b->stats.rx_bytes);
 	out[0] = ether_data(9, 1, 77); /* and back */
-	b->ops->tx(b, out, 1);
+	b->ops->tx(b, out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(ether_receive(a, in, 1), 1);
 	CHECK_EQ(in[0].psn, 77);
 	weft_eth_peer_drop(a, 5);
 	out[0].peer = 5;
-	a->ops->tx(a, out, 1);
+	a->ops->tx(a, out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(a->stats.tx_no_path, 1);
 	a->ops->close(a);
 	b->ops->close(b);
@@ -272,7 +272,7 @@ static inline void ether_case_beside_the_kernel(ether_open_fn *open)
 	/* The hook in front of the stack comes into force a moment after it was asked for. */
 	while (seen >= 32 && weft_clock_now(NULL) < end) {
 		before = ether_count(1, "Ip6InReceives");
-		a->ops->tx(a, out, 32);
+		a->ops->tx(a, out, 32, WEFT_WAKE_NOW);
 		CHECK_EQ(ether_receive(b, in, 32), 32);
 		seen = ether_count(1, "Ip6InReceives") - before;
 	}
@@ -303,7 +303,7 @@ static inline size_t ether_catch(struct weft_port *a, uint32_t peer, uint8_t *fr
 	int tap = ether_tap(0, "p0");
 	ssize_t n = 0;
 
-	a->ops->tx(a, &out, 1);
+	a->ops->tx(a, &out, 1, WEFT_WAKE_NOW);
 	while (n < 4096 && weft_clock_now(NULL) < end)
 		n = recv(tap, frame, room, 0);
 	close(tap);

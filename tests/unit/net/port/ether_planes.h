@@ -22,7 +22,7 @@ static inline bool ether_passes(struct weft_port *from, struct weft_port *to)
 	struct weft_pkt out = ether_data(1, 1 << 16, 5), in[8];
 
 	while (weft_clock_now(NULL) < end) {
-		from->ops->tx(from, &out, 1);
+		from->ops->tx(from, &out, 1, WEFT_WAKE_NOW);
 		from->ops->wait(from, 1000000);
 		to->ops->wait(to, 10000000);
 		if (to->ops->rx(to, in, 8))
@@ -88,7 +88,7 @@ static inline void ether_case_planes(ether_open_fn *open, uint8_t kind)
 		CHECK_EQ(a->ops->room(a, &max) & 1, 1);
 		uint64_t refused = a->stats.tx_refused;
 
-		a->ops->tx(a, &out, 1);
+		a->ops->tx(a, &out, 1, WEFT_WAKE_NOW);
 		CHECK_EQ(a->stats.tx_refused, refused + 1);
 		ether_plug(true);
 		CHECK(ether_becomes(0, a, 3));

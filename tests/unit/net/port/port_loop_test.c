@@ -31,7 +31,7 @@ static void send_one(struct weft_loop *loop, uint32_t from, struct weft_pkt pkt)
 {
 	struct weft_port *port = weft_loop_port(loop, from);
 
-	port->ops->tx(port, &pkt, 1);
+	port->ops->tx(port, &pkt, 1, WEFT_WAKE_NOW);
 }
 
 static size_t receive(struct weft_loop *loop, uint32_t node, struct weft_pkt pkts[], size_t max)

@@ -72,7 +72,7 @@ TEST(room__keeps_a_planes_queue_short)
 
 	for (unsigned i = 0; i < 8; i++)
 		out[i] = data(3, 0, i);
-	s.port->ops->tx(s.port, out, 8);
+	s.port->ops->tx(s.port, out, 8, WEFT_WAKE_NOW);
 	CHECK_EQ(s.port->ops->room(s.port, &max), 2);
 	CHECK_EQ(weft_shm_take(s.link, WEFT_SHM_TX, descs, 3), 3);
 	uint64_t now = weft_clock_now(NULL);
@@ -81,8 +81,7 @@ TEST(room__keeps_a_planes_queue_short)
 	CHECK_EQ(descs[0].flags, 0);
 	CHECK_EQ(s.port->ops->room(s.port, &max), 3);
 	CHECK_EQ(max, 3);
-	s.port->is_bulk = true;
-	s.port->ops->tx(s.port, out, 1);
+	s.port->ops->tx(s.port, out, 1, (struct weft_wake){ .is_bulk = true });
 	CHECK_EQ(weft_shm_take(s.link, WEFT_SHM_TX, descs, 48), 6);
 	CHECK_EQ(descs[4].flags, 0);
 	CHECK_EQ(descs[5].flags, WEFT_SHM_BULK);
@@ -117,7 +116,7 @@ TEST(wait_for__does_not_sleep_over_slots_or_room_that_came_meanwhile)
 	CHECK_EQ(s.port->ops->room(s.port, &max), 3);
 	for (uint32_t i = 0; i < 4; i++)
 		out[i] = data(3, 0, i);
-	s.port->ops->tx(s.port, out, 4);
+	s.port->ops->tx(s.port, out, 4, WEFT_WAKE_NOW);
 	CHECK_EQ(s.port->ops->room(s.port, &max), 2);
 	CHECK_EQ(weft_shm_take(s.link, WEFT_SHM_TX, desc, 2), 2);
 	CHECK(ends_at_once(s.port));
@@ -149,7 +148,7 @@ TEST(tx__makes_the_icrc_that_it_was_told_to__and_rx_believes_as_much)
 		open_switched(&s, &config);
 		CHECK_EQ(weft_shm_put(s.link, WEFT_SHM_FILL, &desc, 1), 1);
 		CHECK_EQ(s.port->ops->room(s.port, &max), 3);
-		s.port->ops->tx(s.port, &out, 1);
+		s.port->ops->tx(s.port, &out, 1, WEFT_WAKE_NOW);
 		REQUIRE(weft_shm_take(s.link, WEFT_SHM_TX, &desc, 1) == 1);
 		uint8_t *ip = weft_shm_packet(&s.pool, desc.slot), dst[16];
 

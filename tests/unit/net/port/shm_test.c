@@ -67,7 +67,8 @@ static void close_pair(struct pair *p)
 }
 
 /* One turn: sends packets from `from` on while there is room and `until` is not reached. */
-static uint32_t send_some(struct weft_port *port, uint32_t peer, uint32_t from, uint32_t until)
+static uint32_t send_so(struct weft_port *port, uint32_t peer, uint32_t from, uint32_t until,
+	struct weft_wake wake)
 {
 	struct weft_pkt out[WEFT_NET_BURST];
 	size_t max, n = 0;
@@ -77,8 +78,13 @@ static uint32_t send_some(struct weft_port *port, uint32_t peer, uint32_t from, 
 		return from;
 	for (; from < until && n < max; n++, from++)
 		out[n] = data(peer, weft_ev(from & 1, from >> 1 & 3), from & WEFT_PSN_MASK);
-	port->ops->tx(port, out, n);
+	port->ops->tx(port, out, n, wake);
 	return from;
+}
+
+static uint32_t send_some(struct weft_port *port, uint32_t peer, uint32_t from, uint32_t until)
+{
+	return send_so(port, peer, from, until, WEFT_WAKE_NOW);
 }
 
 TEST(weft_shm_port_open__carries_packets_both_ways_far_longer_than_slots_last)
@@ -149,11 +155,11 @@ TEST(tx__counts_paths_that_it_does_not_know)
 
 	open_pair(&p);
 	CHECK_EQ(p.port[1]->ops->room(p.port[1], &max), 3);
-	p.port[1]->ops->tx(p.port[1], &out, 1);
+	p.port[1]->ops->tx(p.port[1], &out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(p.port[1]->stats.tx_no_path, 1);
 	weft_shm_port_peer_drop(p.port[1], 9);
 	out.ev = 0;
-	p.port[1]->ops->tx(p.port[1], &out, 1);
+	p.port[1]->ops->tx(p.port[1], &out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(p.port[1]->stats.tx_no_path, 2);
 	CHECK_EQ(p.port[0]->ops->rx(p.port[0], &in, 1), 0);
 	CHECK_EQ(p.port[1]->ops->room(p.port[1], &max), 3);
@@ -247,25 +253,24 @@ TEST(tx__leaves_asleep_who_need_not_look_yet)
 {
 	struct pair p;
 	struct weft_pkt in[4];
+	struct weft_wake few = { .hush_bytes = 2 * MTU + 500 };
 
 	open_pair(&p);
 	struct pollfd bell = { .fd = p.port[0]->ops->sleep(p.port[0], true), .events = POLLIN };
 
-	p.port[1]->hush_bytes = 2 * MTU + 500;
-	CHECK_EQ(send_some(p.port[1], 9, 0, 1), 1);
-	CHECK_EQ(send_some(p.port[1], 9, 1, 2), 2);
+	CHECK_EQ(send_so(p.port[1], 9, 0, 1, few), 1);
+	CHECK_EQ(send_so(p.port[1], 9, 1, 2, few), 2);
 	CHECK_EQ(poll(&bell, 1, 0), 0);
 	CHECK(p.port[1]->unwoken_bytes > 2 * MTU);
-	CHECK_EQ(send_some(p.port[1], 9, 2, 3), 3);
+	CHECK_EQ(send_so(p.port[1], 9, 2, 3, few), 3);
 	CHECK_EQ(poll(&bell, 1, 0), 1);
 	CHECK_EQ(p.port[1]->unwoken_bytes, 0);
 	(void)p.port[0]->ops->sleep(p.port[0], false);
 	CHECK_EQ(p.port[0]->ops->rx(p.port[0], in, 4), 3);
 	bell.fd = p.port[0]->ops->sleep(p.port[0], true);
-	CHECK_EQ(send_some(p.port[1], 9, 3, 4), 4);
+	CHECK_EQ(send_so(p.port[1], 9, 3, 4, few), 4);
 	CHECK_EQ(poll(&bell, 1, 0), 0);
-	p.port[1]->hush_bytes = 0;
-	p.port[1]->ops->tx(p.port[1], NULL, 0);
+	p.port[1]->ops->tx(p.port[1], NULL, 0, WEFT_WAKE_NOW);
 	CHECK_EQ(poll(&bell, 1, 0), 1);
 	CHECK_EQ(p.port[1]->unwoken_bytes, 0);
 	(void)p.port[0]->ops->sleep(p.port[0], false);
@@ -317,7 +322,7 @@ TEST(carrier__goes_with_the_far_end_and_comes_back_with_another)
 	p.port[0] = NULL;
 	CHECK_MEM(in[3].w.data, payload, MTU); /* ours until the next rx, whoever dies */
 	CHECK(await_carrier(p.port[1], NULL, 0));
-	p.port[1]->ops->tx(p.port[1], &out, 1);
+	p.port[1]->ops->tx(p.port[1], &out, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(p.port[1]->stats.tx_refused, 1);
 	uint64_t from = weft_clock_now(NULL);
 

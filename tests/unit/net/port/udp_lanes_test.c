@@ -159,7 +159,7 @@ TEST(udp_lanes_look__sends_by_the_planes_own_interface_in_a_network_of_several)
 				.psn = i,
 				.w = { .data = payload, .len_bytes = 64, .msg_bytes = 64 } };
 
-			port->ops->tx(port, &pkt, 1);
+			port->ops->tx(port, &pkt, 1, WEFT_WAKE_NOW);
 		}
 		CHECK(sent_by(plane ? "n1" : "n0") - before[plane] >= 20);
 		CHECK(sent_by(plane ? "n0" : "n1") - before[!plane] < 10); /* the kernel's own */

@@ -87,7 +87,7 @@ TEST(weft_udp_open__carries_packets_and_names_peer_plane_and_path)
 	CHECK_EQ(know(b, 9, a), 0);
 	for (uint32_t i = 0; i < 32; i++)
 		out[i] = data(5, (i & 1) << 16 | (i >> 1 & 3), i);
-	a->ops->tx(a, out, 32);
+	a->ops->tx(a, out, 32, WEFT_WAKE_NOW);
 	/* One burst, because payload lies in the port until the next. */
 	CHECK_EQ(receive(b, in, 32), 32);
 	for (uint32_t i = 0; i < 32; i++) {
@@ -114,7 +114,7 @@ TEST(weft_udp_open__two_endpoints_of_a_host_do_not_hear_each_other)
 
 	CHECK_EQ(know(a, 1, b), 0);
 	CHECK_EQ(know(b, 1, c), 0); /* b knows c, of the same addresses, but not a */
-	a->ops->tx(a, &out, 1);
+	a->ops->tx(a, &out, 1, WEFT_WAKE_NOW);
 	b->ops->wait(b, 100000000);
 	CHECK_EQ(b->ops->rx(b, in, 4), 0);
 	CHECK_EQ(c->ops->rx(c, in, 4), 0);
@@ -135,7 +135,7 @@ TEST(wait_for__returns_when_time_is_up_or_something_came)
 	CHECK(took >= 3000000);
 	CHECK_EQ(know(a, 1, b), 0);
 	CHECK_EQ(know(b, 1, a), 0);
-	a->ops->tx(a, &out, 1);
+	a->ops->tx(a, &out, 1, WEFT_WAKE_NOW);
 	from = weft_clock_now(NULL);
 	b->ops->wait(b, 20000000000);
 	CHECK(weft_clock_now(NULL) - from < 10000000000);

@@ -61,12 +61,12 @@ TEST(udp_tx_burst__a_full_plane_is_felt_alone_and_drains)
 	for (unsigned i = 0; i < 64; i++)
 		burst[i] = data(1);
 	CHECK_EQ(port->ops->room(port, &max), 3);
-	port->ops->tx(port, burst, 64);
+	port->ops->tx(port, burst, 64, WEFT_WAKE_NOW);
 	CHECK_EQ(port->ops->room(port, &max), 1);
 	CHECK(port->stats.tx_pkts < 64 && port->stats.tx_waits == 1);
 	for (unsigned i = 0; i < 64; i++)
 		burst[i] = data(0);
-	port->ops->tx(port, burst, 64);
+	port->ops->tx(port, burst, 64, WEFT_WAKE_NOW);
 	CHECK_EQ(port->ops->room(port, &max), 1);
 	uint64_t from = weft_clock_now(NULL);
 
@@ -88,7 +88,7 @@ TEST(udp_tx_burst__counts_what_the_network_refuses_and_goes_on)
 	shell("ip route del 10.8.0.0/24");
 	for (unsigned i = 0; i < 4; i++)
 		burst[i] = data(i & 1);
-	port->ops->tx(port, burst, 4);
+	port->ops->tx(port, burst, 4, WEFT_WAKE_NOW);
 	CHECK_EQ(port->stats.tx_pkts, 2);
 	CHECK_EQ(port->stats.tx_refused, 2);
 	CHECK_EQ(port->ops->room(port, &max), 3);
@@ -101,11 +101,11 @@ TEST(udp_tx_burst__counts_paths_without_an_address)
 	struct weft_pkt pkt = data(0);
 
 	pkt.ev = 7;
-	port->ops->tx(port, &pkt, 1);
+	port->ops->tx(port, &pkt, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(port->stats.tx_no_path, 1);
 	pkt.ev = 0;
 	pkt.peer = 1;
-	port->ops->tx(port, &pkt, 1);
+	port->ops->tx(port, &pkt, 1, WEFT_WAKE_NOW);
 	CHECK_EQ(port->stats.tx_no_path, 2);
 	CHECK_EQ(port->stats.tx_pkts, 0);
 	port->ops->close(port);
