@@ -4,9 +4,7 @@
  *
  * What was read is in range, and is the same when it is written and read again.
  */
-#include "device_local.h"
-
-#include "greet.h"
+#include "greetings/greet_local.h"
 
 #include <string.h>
 

@@ -59,8 +59,8 @@ static void size_engine(struct weft_config *engine)
 
 static void close_fds(struct weft_dev *dev)
 {
-	if (dev->greet_fd >= 0)
-		close(dev->greet_fd);
+	if (dev->greetings.fd >= 0)
+		close(dev->greetings.fd);
 	progress_close(dev);
 	event_close(&dev->events);
 }
@@ -138,7 +138,7 @@ static int open_all(struct weft_dev *dev, char *error, size_t error_bytes)
 		return EMFILE;
 	dev->planes_up = dev->port->ops->carrier(dev->port);
 	dev->next_slot = 16 + (uint32_t)device_random(dev) % (QP_SLOTS / 2);
-	dev->greet_at_ns = WEFT_NEVER;
+	dev->greetings.at_ns = WEFT_NEVER;
 	return 0;
 }
 
@@ -183,7 +183,7 @@ int weft_dev_open_in(struct weft_dev **out, const struct weft_dev_name *name,
 		dev->net = *dev->env.net;
 	dev->env.net = NULL; /* it was lent */
 	dev->fork_age = device_fork_age;
-	dev->greet_fd = dev->events.fd[0] = dev->events.fd[1] = -1;
+	dev->greetings.fd = dev->events.fd[0] = dev->events.fd[1] = -1;
 	weft_lock_open(&dev->lock);
 	rc = progress_open(dev);
 	if (rc) {
@@ -264,7 +264,7 @@ static void close_own(struct weft_dev *dev)
 	}
 	free(dev->mrs);
 	free(dev->zombies);
-	free(dev->proofs.list);
+	free(dev->greetings.proofs.list);
 	/* Programs forget objects (perftest a CQ), and kernels forgive that.  What they still
 	 * hold finds a dead device, as in a child. */
 	if (busy) {

@@ -40,7 +40,7 @@
 #define AHS_MAX 65536u
 #define ZOMBIES_MAX 256u
 
-#include "greet.h"
+#include "greetings/greet.h"
 #include "datagrams/datagrams.h"
 
 struct sge_list { /* memory in pieces, see struct weft_place */
@@ -122,15 +122,10 @@ struct weft_dev {
 	struct weft_dev_name name;
 	struct weft_live_end end;
 	uint32_t fork_age, number;
-	int greet_fd;
 	struct event_queue events;
 	struct plane_events plane_events;
 	struct progress progress;
-	uint64_t greet_at_ns, second_ns;
-	uint32_t greet_tokens; /* for greetings of all sources, until second_ns */
-	struct greet_sources greet_sources;
-	struct challenges challenges;
-	struct proofs proofs;
+	struct greetings greetings;
 	char unfit[256]; /* why a peer could not be talked to, as last said */
 	struct weft_dev_qp *qps[QP_SLOTS];
 	uint32_t n_qps, next_slot, n_mrs, n_mws, n_pds, n_cqs, n_srqs, n_ahs, n_channels, next_pd;
@@ -148,7 +143,6 @@ struct weft_dev {
 	struct zombie *zombies;
 	uint32_t n_zombies;
 	struct datagrams datagrams;
-	uint64_t greetings_refused[GREET_REASONS];
 	struct paths *paths; /* [number - 1] */
 	uint32_t n_paths;
 	struct weft_dev *next; /* open ones of this process, for device_stats.c */

@@ -59,7 +59,7 @@ static void write_line(struct weft_dev *dev)
 	}
 	for (unsigned i = 0; i < GREET_REASONS; i++)
 		fprintf(file, ", \"greetings_%s\": %llu", reasons[i],
-			(unsigned long long)dev->greetings_refused[i]);
+			(unsigned long long)dev->greetings.refused[i]);
 	fprintf(file, "}\n");
 	weft_lock_give(&dev->lock);
 	if (fclose(file))

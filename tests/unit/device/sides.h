@@ -8,6 +8,8 @@
  * ground_close() closes it; ground_now() is its time, which ground_sleep() lets pass, and
  * ground_wait() until something may have happened.
  */
+#include "greetings/greet_local.h"
+
 #define SIDE_BYTES 65536u
 #define LIMIT_S 30
 

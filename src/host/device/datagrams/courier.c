@@ -146,7 +146,7 @@ int courier_send(struct courier *courier, struct weft_work *work)
 			dev->datagrams.lost++;
 			return ENOENT;
 		}
-		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, courier->moved_ns + SILENCE_NS);
+		greet_due(dev, courier->moved_ns + SILENCE_NS);
 		return EAGAIN;
 	}
 	copy = malloc(WEFT_MAX(work->len_bytes, 1u));

@@ -290,7 +290,7 @@ static void begin(struct weft_dev *dev, struct group *group, uint64_t now)
 	group->rounds = group->host_at = 0;
 	group->ask_at_ns = 0;
 	group->begun_ns = now;
-	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, turn(dev, group, now));
+	greet_due(dev, turn(dev, group, now));
 	run_greet(dev);
 }
 
@@ -300,7 +300,7 @@ void group_timers(struct weft_dev *dev, uint64_t now)
 		struct group *group = dev->datagrams.groups[i];
 
 		if (group)
-			dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, turn(dev, group, now));
+			greet_due(dev, turn(dev, group, now));
 	}
 }
 
@@ -440,7 +440,7 @@ static bool may_wait(struct weft_dev *dev, struct group *group, uint64_t now)
 		group->wait_ns = now;
 	if (now > group->wait_ns + WAIT_NS)
 		return false;
-	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, group->wait_ns + WAIT_NS);
+	greet_due(dev, group->wait_ns + WAIT_NS);
 	return true;
 }
 
@@ -458,7 +458,7 @@ int group_give(struct weft_dev_qp *qp, struct work *work, struct weft_work *to)
 	}
 	group->sent_ns = now;
 	if (now >= group->ask_at_ns)
-		qp->dev->greet_at_ns = WEFT_MIN(qp->dev->greet_at_ns, turn(qp->dev, group, now));
+		greet_due(qp->dev, turn(qp->dev, group, now));
 	if (!is_ready(qp, group, now))
 		return EAGAIN;
 	to->group = group->tag;

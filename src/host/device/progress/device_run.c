@@ -241,7 +241,7 @@ void run_planes(struct weft_dev *dev)
 
 static uint64_t next_deadline(struct weft_dev *dev, uint64_t now)
 {
-	uint64_t next = WEFT_MIN(weft_next_timeout(dev->ep), dev->greet_at_ns);
+	uint64_t next = WEFT_MIN(weft_next_timeout(dev->ep), dev->greetings.at_ns);
 
 	if (dev->n_zombies)
 		next = WEFT_MIN(next, now + REAP_EVERY_NS);
@@ -261,7 +261,7 @@ static void sleep_on(struct weft_dev *dev)
 		next = WEFT_MIN(next, now + BLIND_NS);
 	if (next > now) {
 		struct pollfd fds[3] = { { .fd = p->wake_fd, .events = POLLIN },
-			{ .fd = dev->greet_fd, .events = POLLIN },
+			{ .fd = dev->greetings.fd, .events = POLLIN },
 			{ .fd = fd, .events = POLLIN } };
 		struct timespec limit = { .tv_sec = (time_t)((next - now) / 1000000000),
 			.tv_nsec = (long)((next - now) % 1000000000) };

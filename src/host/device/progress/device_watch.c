@@ -198,7 +198,7 @@ void watch_stand_back(struct weft_dev *dev)
 {
 	struct progress *p = &dev->progress;
 	struct pollfd fds[3] = { { .fd = p->wake_fd, .events = POLLIN },
-		{ .fd = dev->greet_fd, .events = POLLIN },
+		{ .fd = dev->greetings.fd, .events = POLLIN },
 		{ .fd = p->bell_fd, .events = POLLIN } };
 	struct timespec limit = { .tv_nsec = (long)p->stand_ns };
 	uint64_t one;

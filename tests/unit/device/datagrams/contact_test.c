@@ -250,7 +250,7 @@ TEST(take_hello_answer__believes_only_what_was_asked)
 			.qp = { .qpn = qpn, .mpr_psns = 128 } };
 
 		memcpy(&to.sin6_addr, s[0]->dev->name.gid, 16);
-		CHECK(sendto(s[1]->dev->greet_fd, bytes, greet_encode(&greet, bytes), 0,
+		CHECK(sendto(s[1]->dev->greetings.fd, bytes, greet_encode(&greet, bytes), 0,
 			      (struct sockaddr *)&to, sizeof(to)) > 0);
 		greet_read(s[0]->dev);
 		CHECK_EQ(contact->known, !wrong);

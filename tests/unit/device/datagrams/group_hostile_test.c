@@ -103,7 +103,7 @@ TEST(greet_read__drops_foul_greetings_of_groups_and_says_why)
 {
 	struct villain v = villain_open();
 	struct weft_dev *dev = v.side[0]->dev;
-	uint64_t *refused = dev->greetings_refused;
+	uint64_t *refused = dev->greetings.refused;
 	struct greet greet = answer_of(&v, 20, 1);
 
 	greet.group.qpn[0] = 0; /* no queue pair has this number */
@@ -148,15 +148,15 @@ TEST(greet_read__answers_so_many_a_second_and_drops_the_rest_of_a_flood)
 
 	greet.kind = GREET_GROUP;
 	weft_lock_take(&dev->lock);
-	dev->second_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
-	dev->greet_tokens = 4; /* of this second, which is a long one */
+	dev->greetings.second_ns = weft_clock_now(NULL) + LIMIT_S * UINT64_C(1000000000);
+	dev->greetings.tokens = 4; /* of this second, which is a long one */
 	for (unsigned i = 0; i < 64; i++)
 		say(&v, &greet);
 	weft_lock_give(&dev->lock);
-	CHECK_EQ(wait_for(&v, &dev->greetings_refused[GREET_FLOOD], 60) >= 60, 1);
+	CHECK_EQ(wait_for(&v, &dev->greetings.refused[GREET_FLOOD], 60) >= 60, 1);
 	weft_lock_take(&dev->lock);
-	CHECK_EQ(dev->greet_tokens, 0);
-	dev->second_ns = 0;
+	CHECK_EQ(dev->greetings.tokens, 0);
+	dev->greetings.second_ns = 0;
 	weft_lock_give(&dev->lock);
 	villain_close(&v);
 }

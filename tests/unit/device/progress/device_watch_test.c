@@ -31,7 +31,7 @@ static struct weft_dev *quiet_device(void)
 
 	real_port = dev->port;
 	dev->port = &fake_port;
-	fake_fd = dev->greet_fd;
+	fake_fd = dev->greetings.fd;
 	armed = muted = 0;
 	weft_lock_take(&dev->lock);
 	return dev;

@@ -18,7 +18,7 @@
  * comes is limited per source (greet_limit.c), and what answers a stranger goes to where the
  * greeting came from and is no longer than it was, so that nobody can use us against a third.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <string.h>
 
@@ -101,7 +101,12 @@ void greet_ask_for(struct weft_dev_qp *qp, uint64_t now)
 	greet_own_qp(qp, &greet.qp);
 	greet_send_to(qp->dev, qp->attr.gid, qp->attr.peer_qpn >> SLOT_BITS, qp->tries++, &greet);
 	qp->greet_at_ns = now + wait_ns;
-	qp->dev->greet_at_ns = WEFT_MIN(qp->dev->greet_at_ns, qp->greet_at_ns);
+	greet_due(qp->dev, qp->greet_at_ns);
+}
+
+void greet_due(struct weft_dev *dev, uint64_t at_ns)
+{
+	dev->greetings.at_ns = WEFT_MIN(dev->greetings.at_ns, at_ns);
 }
 
 void greet_start(struct weft_dev_qp *qp)
@@ -132,7 +137,7 @@ void greet_ask(struct weft_dev *dev, struct contact *contact)
 	contact->ask_at_ns = now + (FIRST_WAIT_NS << WEFT_MIN(contact->tries, 6u));
 	contact_say(contact, &greet.qp);
 	greet_send_to(dev, contact->gid, contact->qpn >> SLOT_BITS, contact->tries++, &greet);
-	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, contact->ask_at_ns);
+	greet_due(dev, contact->ask_at_ns);
 }
 
 /* Work waits, and the peer has been silent for longer than the program allows. */
@@ -157,9 +162,9 @@ static bool is_over(struct weft_dev_qp *qp, uint64_t now)
 
 void greet_timers(struct weft_dev *dev, uint64_t now)
 {
-	if (now < dev->greet_at_ns)
+	if (now < dev->greetings.at_ns)
 		return;
-	dev->greet_at_ns = WEFT_NEVER;
+	dev->greetings.at_ns = WEFT_NEVER;
 	for (const struct link *at = dev->greeting; at; at = at->next) {
 		struct weft_dev_qp *qp = at->of;
 
@@ -169,7 +174,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 		}
 		if (now >= qp->greet_at_ns)
 			greet_ask_for(qp, now);
-		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, qp->greet_at_ns);
+		greet_due(dev, qp->greet_at_ns);
 	}
 	for (uint32_t i = 0; i < CONTACTS_MAX; i++) {
 		struct contact *contact = &dev->datagrams.contacts[i];
@@ -178,7 +183,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 			continue;
 		if (now >= contact->ask_at_ns)
 			greet_ask(dev, contact);
-		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, contact->ask_at_ns);
+		greet_due(dev, contact->ask_at_ns);
 	}
 	group_timers(dev, now);
 	identity_timers(dev, now);
@@ -186,7 +191,7 @@ void greet_timers(struct weft_dev *dev, uint64_t now)
 
 void greet_again(struct weft_dev *dev, const uint8_t gid[16])
 {
-	dev->greet_at_ns = 0;
+	dev->greetings.at_ns = 0;
 	for (const struct link *at = dev->greeting; at; at = at->next) {
 		struct weft_dev_qp *qp = at->of;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "greetings/greet_local.h"
+#include "unit/device/pair.h"
 
 static const uint8_t villain[16] = { 0xfd, [15] = 1 }, other[16] = { 0xfd, [15] = 2 };
 
@@ -80,7 +81,7 @@ TEST(greet_give_back__lets_what_was_asked_for_cost_nothing)
 		CHECK(greet_may(s->dev, other, 5, 1000));
 		greet_give_back(s->dev, other, 5);
 	}
-	CHECK_EQ(s->dev->greet_tokens, GREET_PER_S);
+	CHECK_EQ(s->dev->greetings.tokens, GREET_PER_S);
 	CHECK_EQ(flood(s->dev, other, 5, 10000), GREET_PER_PROCESS_S);
 	weft_lock_give(&s->dev->lock);
 	side_close(s);

@@ -15,7 +15,7 @@
  * random number; B has learned before A sends its first datagram; and what is lost A asks for
  * again, so that B waits for nobody.  A process takes the place of its former life by its echo.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <string.h>
 
@@ -107,7 +107,7 @@ static enum result take_pair_answer(struct weft_dev *dev, const struct heard *he
 		return TAKEN;
 	if (!qp->connected && identity_planes(dev, &heard->greet, &end.absent) &&
 		qp_connect(qp, &end, &heard->greet.qp) && qp->is_unfit)
-		dev->greet_at_ns = 0; /* what it was to send ends now */
+		dev->greetings.at_ns = 0; /* what it was to send ends now */
 	return AWAITED;
 }
 
@@ -275,6 +275,6 @@ void greet_read(struct weft_dev *dev)
 		enum greet_reason why = take_bytes(dev, bytes, (size_t)n, from, number, now);
 
 		if (why != GREET_REASONS)
-			dev->greetings_refused[why]++;
+			dev->greetings.refused[why]++;
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "check.h"
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 static struct greet example(uint8_t kind)
 {

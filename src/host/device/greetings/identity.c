@@ -25,7 +25,7 @@
  * hash, with nothing kept (SYN cookies): it would hold for as long as its key, and so for a late
  * copy; one of these holds once.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static bool is_of(const struct proof *proof, const struct greet *greet)
 const struct proof *identity_proof(
 	const struct weft_dev *dev, const uint8_t gid[16], uint32_t number)
 {
-	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
-		const struct proof *proof = &dev->proofs.list[i];
+	for (uint32_t i = 0; dev->greetings.proofs.list && i < PROOFS_MAX; i++) {
+		const struct proof *proof = &dev->greetings.proofs.list[i];
 
 		if (proof->in_use && proof->number == number && !memcmp(proof_gid(proof), gid, 16))
 			return proof;
@@ -115,8 +115,8 @@ bool identity_is(const struct weft_dev *dev, const struct greet *greet, const ui
 
 uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked)
 {
-	uint32_t at = dev->challenges.at++ % CHALLENGES;
-	struct challenge *c = &dev->challenges.list[at];
+	uint32_t at = dev->greetings.challenges.at++ % CHALLENGES;
+	struct challenge *c = &dev->greetings.challenges.list[at];
 
 	*c = (struct challenge){ .nonce = device_random(dev) / CHALLENGES * CHALLENGES + at,
 		.number = asked->number,
@@ -128,7 +128,7 @@ uint64_t identity_challenge(struct weft_dev *dev, const struct greet *asked)
 
 bool identity_has_echoed(struct weft_dev *dev, const struct greet *greet)
 {
-	struct challenge *c = &dev->challenges.list[greet->echo % CHALLENGES];
+	struct challenge *c = &dev->greetings.challenges.list[greet->echo % CHALLENGES];
 
 	if (!c->nonce || c->nonce != greet->echo || c->number != greet->number ||
 		c->own_qpn != greet->qp.peer_qpn || c->qpn != greet->qp.qpn ||
@@ -149,7 +149,7 @@ static uint32_t all_planes(const struct proof *proof)
  * the longest: of the same host, where that has many. */
 static struct proof *find_or_make(struct weft_dev *dev, const struct greet *greet, uint64_t now)
 {
-	struct proof *list = dev->proofs.list, *oldest = NULL, *own = NULL;
+	struct proof *list = dev->greetings.proofs.list, *oldest = NULL, *own = NULL;
 	uint32_t n_own = 0;
 
 	for (uint32_t i = 0; i < PROOFS_MAX; i++) {
@@ -182,22 +182,22 @@ static void ask(struct weft_dev *dev, struct proof *proof, uint64_t now)
 			.peer_qpn = proof->number << SLOT_BITS,
 			.mpr_psns = WEFT_MPR_UNIT_PSNS } };
 
-	if (now >= dev->proofs.second_ns) {
-		dev->proofs.second_ns = now + UINT64_C(1000000000);
-		dev->proofs.tokens = PLANE_ASKS_PER_S;
+	if (now >= dev->greetings.proofs.second_ns) {
+		dev->greetings.proofs.second_ns = now + UINT64_C(1000000000);
+		dev->greetings.proofs.tokens = PLANE_ASKS_PER_S;
 	}
 	for (uint32_t i = 0; i < proof->end.planes && i < dev->end.planes; i++) {
-		if (proof->proven >> i & 1 || !dev->proofs.tokens ||
+		if (proof->proven >> i & 1 || !dev->greetings.proofs.tokens ||
 			weft_inet_is_none(dev->end.addr[i]) ||
 			weft_inet_is_none(proof->end.addr[i]))
 			continue;
-		dev->proofs.tokens--;
+		dev->greetings.proofs.tokens--;
 		greet_send_by(dev, i, proof->end.addr[i], proof->number, &greet);
 	}
 	proof->ask_at_ns =
 		now + WEFT_MIN(PLANE_ASK_NS << WEFT_MIN(proof->tries, 10u), PLANE_AGAIN_NS);
 	proof->tries++;
-	dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, proof->ask_at_ns);
+	greet_due(dev, proof->ask_at_ns);
 }
 
 /* Planes on which one of the two has no address: nobody waits for these. */
@@ -220,9 +220,11 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 	*absent = 0;
 	if (weft_live_topo(dev->live) || greet->end.planes == 1)
 		return true;
-	if (!dev->proofs.list)
-		dev->proofs.list = calloc(PROOFS_MAX, sizeof(*dev->proofs.list));
-	if (!dev->proofs.list)
+	struct proofs *proofs = &dev->greetings.proofs;
+
+	if (!proofs->list)
+		proofs->list = calloc(PROOFS_MAX, sizeof(*proofs->list));
+	if (!proofs->list)
 		return false;
 	proof = find_or_make(dev, greet, now);
 	if (proof->end.planes != greet->end.planes ||
@@ -244,8 +246,8 @@ bool identity_planes(struct weft_dev *dev, const struct greet *greet, uint32_t *
 
 bool identity_plane_answered(struct weft_dev *dev, const struct greet *greet, uint32_t plane)
 {
-	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
-		struct proof *proof = &dev->proofs.list[i];
+	for (uint32_t i = 0; dev->greetings.proofs.list && i < PROOFS_MAX; i++) {
+		struct proof *proof = &dev->greetings.proofs.list[i];
 
 		if (!is_of(proof, greet) || proof->nonce != greet->echo ||
 			plane >= proof->end.planes ||
@@ -266,8 +268,8 @@ bool identity_plane_answered(struct weft_dev *dev, const struct greet *greet, ui
 
 void identity_timers(struct weft_dev *dev, uint64_t now)
 {
-	for (uint32_t i = 0; dev->proofs.list && i < PROOFS_MAX; i++) {
-		struct proof *proof = &dev->proofs.list[i];
+	for (uint32_t i = 0; dev->greetings.proofs.list && i < PROOFS_MAX; i++) {
+		struct proof *proof = &dev->greetings.proofs.list[i];
 
 		if (!proof->in_use || proof->proven == all_planes(proof))
 			continue;
@@ -279,6 +281,6 @@ void identity_timers(struct weft_dev *dev, uint64_t now)
 		}
 		if (now >= proof->ask_at_ns)
 			ask(dev, proof, now);
-		dev->greet_at_ns = WEFT_MIN(dev->greet_at_ns, proof->ask_at_ns);
+		greet_due(dev, proof->ask_at_ns);
 	}
 }

@@ -9,7 +9,8 @@
  * right numbers must be believed: or nobody ever would.
  */
 #include "datagrams/datagrams_local.h"
-#include "pair.h"
+#include "greetings/greet_local.h"
+#include "unit/device/pair.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -340,8 +341,8 @@ static void try_row(struct world *w, const struct row *row)
 	greet.echo = row->echo ? right_echo(w, greet.kind) : 0;
 	if (row->echo == 2)
 		greet.echo = identity_challenge(w->dev, &greet);
-	w->dev->second_ns = 0; /* no limit: this is not a test of that */
-	memset(&w->dev->greet_sources, 0, sizeof(w->dev->greet_sources));
+	w->dev->greetings.second_ns = 0; /* no limit: this is not a test of that */
+	memset(&w->dev->greetings.sources, 0, sizeof(w->dev->greetings.sources));
 	say(w, w->fd[row->host][row->plane][row->port], &greet);
 	greet_read(w->dev); /* by loopback it is there */
 	after = remember(w);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "virtual.h"
+#include "greetings/greet_local.h"
+#include "unit/device/virtual.h"
 
 /* s[0] has something to write to s[1], which is not ready yet. */
 static void greet_with_work(struct side *s[2])
@@ -37,7 +38,7 @@ TEST(greet_timers__waits_for_who_has_been_heard_in_the_same_turn)
 	s[0]->qp->greet_since_ns = now - 1000000;
 	s[0]->qp->heard_ns = now + 1000;
 	s[0]->qp->tries = 100;
-	s[0]->dev->greet_at_ns = 0;
+	s[0]->dev->greetings.at_ns = 0;
 	greet_timers(s[0]->dev, now);
 	CHECK_EQ(s[0]->qp->attr.state, WEFT_DEV_RTS);
 	weft_lock_give(&s[0]->dev->lock);
@@ -95,7 +96,7 @@ TEST(greet_timers__gives_all_up_in_one_turn)
 		qps[i]->greet_since_ns = 1; /* long ago */
 		qps[i]->tries = 1000;
 	}
-	s->dev->greet_at_ns = 0;
+	s->dev->greetings.at_ns = 0;
 	greet_timers(s->dev, ground_now());
 	for (unsigned i = 0; i < MANY; i++)
 		failed += qps[i]->attr.state == WEFT_DEV_ERR;

@@ -8,7 +8,7 @@
  * Big endian, fixed order.  Whatever is out of range makes the whole datagram nothing: a device
  * has no use for half a greeting.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *
  * The number that is free is this process's on this host: its port says which.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,14 +19,14 @@ static void send_to(void *arg, const uint8_t from[16], const uint8_t to[16], uin
 
 	/* What cannot be sent now is asked again. */
 	(void)weft_inet_send(
-		dev->greet_fd, from, to, (uint16_t)(WEFT_DEV_PORT_BASE + number), bytes, n);
+		dev->greetings.fd, from, to, (uint16_t)(WEFT_DEV_PORT_BASE + number), bytes, n);
 }
 
 static int receive(void *arg, void *bytes, size_t max, uint8_t from[16], uint32_t *number)
 {
 	const struct weft_dev *dev = arg;
 	struct sockaddr_in6 name;
-	ssize_t n = weft_inet_recv(dev->greet_fd, bytes, max, &name);
+	ssize_t n = weft_inet_recv(dev->greetings.fd, bytes, max, &name);
 
 	if (n < 0)
 		return -1;
@@ -51,7 +51,7 @@ int greet_open(struct weft_dev *dev, char *error, size_t error_bytes)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){ 1 << 20 }, sizeof(int));
 	for (dev->number = 0; dev->number < NUMBERS; dev->number++) {
 		if (!weft_inet_bind(fd, NULL, (uint16_t)(WEFT_DEV_PORT_BASE + dev->number))) {
-			dev->greet_fd = fd;
+			dev->greetings.fd = fd;
 			return 0;
 		}
 		if (errno != EADDRINUSE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "greetings/greet_local.h"
+#include "unit/device/pair.h"
 
 #include <sys/socket.h>
 

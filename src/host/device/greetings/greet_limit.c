@@ -16,7 +16,7 @@
  * Sources are remembered while there is room; of those that are too many the one goes whose
  * bucket has been full the longest.
  */
-#include "device_local.h"
+#include "greetings/greet_local.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ static struct greet_source *find_in(struct greet_source list[], uint32_t n, cons
 static struct greet_source *find(
 	struct weft_dev *dev, const uint8_t addr[16], uint32_t number, uint64_t now)
 {
-	return find_in(dev->greet_sources.list, GREET_SOURCES, addr, number, now);
+	return find_in(dev->greetings.sources.list, GREET_SOURCES, addr, number, now);
 }
 
 /* The network from which addresses may be had for nothing; false: there is none. */
@@ -77,7 +77,7 @@ bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, ui
 	uint8_t prefix[16];
 
 	if (net_of(dev, addr, prefix))
-		net = find_in(dev->greet_sources.nets, GREET_NETS, prefix, NET, now);
+		net = find_in(dev->greetings.sources.nets, GREET_NETS, prefix, NET, now);
 	if (net && !net->tokens)
 		return false;
 	struct greet_source *process = find(dev, addr, number, now);
@@ -87,14 +87,14 @@ bool greet_may(struct weft_dev *dev, const uint8_t addr[16], uint32_t number, ui
 	process->tokens--; /* first: the host's may take its place where there are very many */
 	struct greet_source *host = find(dev, addr, NUMBERS, now);
 
-	if (now >= dev->second_ns) {
-		dev->second_ns = now + SECOND_NS;
-		dev->greet_tokens = GREET_PER_S;
+	if (now >= dev->greetings.second_ns) {
+		dev->greetings.second_ns = now + SECOND_NS;
+		dev->greetings.tokens = GREET_PER_S;
 	}
-	if (!host->tokens || !dev->greet_tokens)
+	if (!host->tokens || !dev->greetings.tokens)
 		return false;
 	host->tokens--;
-	dev->greet_tokens--;
+	dev->greetings.tokens--;
 	if (net)
 		net->tokens--;
 	return true;
@@ -111,11 +111,11 @@ void greet_give_back(struct weft_dev *dev, const uint8_t addr[16], uint32_t numb
 	uint8_t prefix[16];
 
 	for (uint32_t i = 0; i < GREET_SOURCES; i++) {
-		give(&dev->greet_sources.list[i], addr, number);
-		give(&dev->greet_sources.list[i], addr, NUMBERS);
+		give(&dev->greetings.sources.list[i], addr, number);
+		give(&dev->greetings.sources.list[i], addr, NUMBERS);
 	}
 	for (uint32_t i = 0; net_of(dev, addr, prefix) && i < GREET_NETS; i++)
-		give(&dev->greet_sources.nets[i], prefix, NET);
-	if (dev->greet_tokens < GREET_PER_S)
-		dev->greet_tokens++;
+		give(&dev->greetings.sources.nets[i], prefix, NET);
+	if (dev->greetings.tokens < GREET_PER_S)
+		dev->greetings.tokens++;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pair.h"
+#include "greetings/greet_local.h"
+#include "unit/device/pair.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -42,14 +43,14 @@ TEST(greet_read__lets_no_stranger_in)
 
 	send_from(fd, s[0], &greet); /* from another port */
 	greet.qp.qpn++;
-	send_from(s[1]->dev->greet_fd, s[0], &greet); /* another QP of the peer */
+	send_from(s[1]->dev->greetings.fd, s[0], &greet); /* another QP of the peer */
 	greet.qp.qpn--;
 	greet.qp.profile = WEFT_DEV_EXTENDED;
-	send_from(s[1]->dev->greet_fd, s[0], &greet); /* another profile */
+	send_from(s[1]->dev->greetings.fd, s[0], &greet); /* another profile */
 	greet.qp.profile = WEFT_DEV_STRICT;
 	greet.kind = GREET_PAIR_ANSWER;
 	greet.echo = 12345;
-	send_from(s[1]->dev->greet_fd, s[0], &greet); /* an answer out of the blue */
+	send_from(s[1]->dev->greetings.fd, s[0], &greet); /* an answer out of the blue */
 	weft_clock_sleep(30000000);
 	CHECK_EQ(weft_dev_qp_info(s[0]->qp, &(struct weft_qp_info){ 0 }), ENOTCONN);
 	side_ready(s[1], s[0]);
@@ -104,7 +105,7 @@ static void for_other_process(struct forgery *f)
 }
 static void other_process(struct forgery *f)
 {
-	f->fd = f->third->dev->greet_fd;
+	f->fd = f->third->dev->greetings.fd;
 	f->greet.number = f->third->dev->number;
 }
 static void other_profile(struct forgery *f)
@@ -113,8 +114,8 @@ static void other_profile(struct forgery *f)
 }
 static void no_turn(struct forgery *f)
 {
-	f->victim->dev->greet_tokens = 0;
-	f->victim->dev->second_ns = UINT64_MAX;
+	f->victim->dev->greetings.tokens = 0;
+	f->victim->dev->greetings.second_ns = UINT64_MAX;
 }
 
 static void send_forgery(const struct forgery *f)
@@ -155,7 +156,7 @@ static void prepare(struct forgery *f)
 			.psn = 1,
 			.mpr_psns = 128,
 			.profile = WEFT_DEV_STRICT } };
-	f->fd = peer->dev->greet_fd;
+	f->fd = peer->dev->greetings.fd;
 	f->source = "::ffff:127.0.0.1";
 }
 
@@ -188,7 +189,7 @@ TEST(greet_read__takes_an_answer_that_is_right_in_everything)
 		greet_read(s[0]->dev); /* by loopback it is there */
 		if (s[0]->qp->connected != right)
 			CHECK_FAIL("row %zu: %d", i, s[0]->qp->connected);
-		s[0]->dev->second_ns = 0;
+		s[0]->dev->greetings.second_ns = 0;
 		weft_lock_give(&s[0]->dev->lock);
 		if (rows[i] == other_port)
 			close(f.fd);
