@@ -94,10 +94,13 @@ void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out)
 bool inet_parse(const char *word, uint8_t addr[16])
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
+	uint8_t ipv4[4];
 
+	if (inet_pton(AF_INET, word, ipv4) != 1)
+		return inet_pton(AF_INET6, word, addr) == 1;
 	memcpy(addr, prefix, sizeof(prefix));
-	return inet_pton(AF_INET, word, addr + sizeof(prefix)) == 1 ||
-	       inet_pton(AF_INET6, word, addr) == 1;
+	memcpy(addr + sizeof(prefix), ipv4, sizeof(ipv4));
+	return true;
 }
 
 uint32_t inet_lookup(const char *host, uint8_t addrs[WEFT_PORTS_MAX][16])

@@ -44,7 +44,7 @@ socklen_t inet_name(
 void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out);
 /* The addresses of a host, by a DNS name or an address, "[fd00::2]" as well; how many. */
 uint32_t inet_lookup(const char *host, uint8_t addrs[WEFT_PORTS_MAX][16]);
-bool inet_parse(const char *word, uint8_t addr[16]); /* an address of either version */
+bool inet_parse(const char *word, uint8_t addr[16]); /* of either version; else addr stays */
 
 /* ---- planes.c ---- */
 
