@@ -47,7 +47,7 @@ struct weft_doctor_ear {
 	char *planes;
 	int door, ear_fd;
 	int fd[WEFT_DOCTOR_PLANES_MAX], mrc_fd[WEFT_DOCTOR_PLANES_MAX];
-	uint32_t nonce, gone;
+	uint32_t gone;
 	struct caller caller[CALLERS_MAX];
 	struct heard heard;
 };
@@ -114,7 +114,6 @@ int weft_doctor_listen(struct weft_doctor_ear **made, const char *planes, uint16
 		return -1;
 	}
 	ear->ear_fd = ear_socket(0); /* a kernel without IPv6 hears no cables */
-	ear->nonce = (uint32_t)weft_clock_now(NULL);
 	*made = ear;
 	return 0;
 }
@@ -223,7 +222,7 @@ static int answer_line(struct weft_doctor_ear *ear, struct caller *caller)
 		!caller->has_greeted) {
 		look_again(ear);
 		caller->has_greeted = true;
-		caller->nonce = ++ear->nonce;
+		caller->nonce = (uint32_t)weft_random(); /* nobody else asks for its datagrams */
 		answer = greeting(ear, caller);
 	} else if (ask && !strcmp(ask, "seen") && caller->has_greeted) {
 		answer = what_was_seen(ear, caller);
