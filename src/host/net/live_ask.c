@@ -213,7 +213,10 @@ int weft_planes_towards(const char *host, uint16_t tcp_port, uint64_t limit_ns,
 	int fd = line_connect((const uint8_t(*)[16])addrs, n, tcp_port, now + limit_ns);
 
 	if (fd < 0) {
-		snprintf(error, error_bytes, "%s: nobody answers on TCP port %u", host, tcp_port);
+		snprintf(error, error_bytes,
+			"%s: nobody answers on TCP port %u: does the other end wait there?  `weft "
+			"doctor %s` tells what is in the way",
+			host, tcp_port, host);
 		return -1;
 	}
 	int rc = line_send(fd, QUESTION "\n", now + limit_ns) ||

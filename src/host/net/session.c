@@ -276,9 +276,9 @@ int weft_live_accept(struct weft_live *live, uint64_t limit_ns, struct weft_meet
 			break;
 		if (fd >= 0)
 			ask_answer(live, fd);
-		else if (now_ns >= deadline_ns)
+		if (now_ns >= deadline_ns) /* also for those who do nothing but ask */
 			return 0;
-		else
+		if (fd < 0)
 			await_line(live, deadline_ns);
 	}
 	meeting = calloc(1, sizeof(*meeting));
