@@ -45,6 +45,8 @@ enum weft_error {
 	WEFT_ESTATE = -3, /* not in this state */
 	WEFT_ENOENT = -4, /* no such object */
 };
+/* Words for people, "no such object"; 0 is "ok", and "?" none of them.  A static string. */
+const char *weft_strerror(int error);
 
 /* As the OCP API has them [P 2.6]. */
 enum weft_qp_state { WEFT_QP_RESET, WEFT_QP_INIT, WEFT_QP_RTR, WEFT_QP_RTS, WEFT_QP_ERROR };

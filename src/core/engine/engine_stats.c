@@ -74,6 +74,19 @@ size_t weft_events(const struct weft_endpoint *ep, uint64_t *seq, struct weft_ev
 	return n;
 }
 
+const char *weft_strerror(int error)
+{
+	static const char *const words[] = {
+		[0] = "ok",
+		[-WEFT_EINVAL] = "an argument is out of its range",
+		[-WEFT_EFULL] = "no free slot, or the queue is full",
+		[-WEFT_ESTATE] = "not possible in this state",
+		[-WEFT_ENOENT] = "no such object",
+	};
+
+	return error <= 0 && error > -(int)WEFT_COUNT(words) ? words[-error] : "?";
+}
+
 const char *weft_status_name(int status)
 {
 	static const char *const names[] = {

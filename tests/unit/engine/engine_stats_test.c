@@ -74,3 +74,13 @@ TEST(weft_status_name__words_for_each_and_for_nonsense)
 	CHECK_STR(weft_status_name(-1), "?");
 	CHECK_STR(weft_status_name(WEFT_LOCAL_MEMORY + 1), "?");
 }
+
+TEST(weft_strerror__words_for_each_and_for_nonsense)
+{
+	CHECK_STR(weft_strerror(0), "ok");
+	for (int i = WEFT_ENOENT; i < 0; i++)
+		CHECK(strlen(weft_strerror(i)) > 1);
+	CHECK_STR(weft_strerror(WEFT_ENOENT - 1), "?");
+	CHECK_STR(weft_strerror(1), "?");
+	CHECK_STR(weft_strerror(INT32_MIN), "?");
+}
