@@ -125,7 +125,7 @@ TEST(carrier_find__knows_whose_address_it_is_and_who_sends_with_it)
 		   "ip link set f0 up && ip link set g0 up && ip link set lo up"))
 		SKIP("no veth here");
 	shell("ip addr add fd00::1/64 dev f0 nodad; ip addr add 10.9.8.7/24 dev f0;"
-	      "ip addr add fd00::5/128 dev lo; ip addr add fd00::6/128 dev lo;"
+	      "ip addr add fd00::5/128 dev lo nodad; ip addr add fd00::6/128 dev lo nodad;"
 	      "ip -6 route add fc00::/48 via fd00::2 dev f0 src fd00::5");
 	CHECK_EQ(carrier_find(v6), 311);
 	CHECK_EQ(carrier_find(v4), 311);
