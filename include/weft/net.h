@@ -153,6 +153,9 @@ struct weft_udp_config {
 	 * but some firewalls object. */
 	bool no_checksum;
 	uint32_t mtu_bytes;    /* payload of a full packet: sizes the buffers */
+	/* A plane whose interface is too small for packets of so much payload is missing; 0: of
+	 * mtu_bytes. */
+	uint32_t need_bytes;
 	uint32_t sndbuf_bytes; /* of kernel memory per plane; 0: default.  Deep ones add delay */
 	uint32_t rcvbuf_bytes; /* of kernel memory, all planes together; 0: default */
 };

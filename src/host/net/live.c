@@ -207,24 +207,6 @@ static int read_planes(struct weft_live *live, const char *planes, char *error, 
 	return rc;
 }
 
-/* What is proved before it is used may be as much as most of the planes that are here carry. */
-static void take_links(struct weft_live *live)
-{
-	uint32_t most = 0, here = 0, i = 0, fits = 0;
-
-	for (uint32_t plane = 0; plane < live->udp.planes; plane++)
-		here += carrier_mtu(carrier_find(live->udp.addr[plane])) > 0;
-	for (; here && i < LIVE_MTUS && 2 * fits < here; i++) {
-		fits = 0;
-		most = live_mtus[i];
-		for (uint32_t plane = 0; plane < live->udp.planes; plane++)
-			fits += carrier_mtu(carrier_find(live->udp.addr[plane])) >=
-				most + LINK_OVERHEAD_BYTES;
-	}
-	if (2 * fits >= here && here)
-		live->udp.mtu_bytes = most;
-}
-
 /*
  * Files tell what links are meant to carry, interfaces what they do.  A plane that carries less
  * than the others is missing; where none carries a full packet, packets are smaller.
@@ -363,10 +345,12 @@ int weft_live_open(struct weft_live **out, const struct weft_live_config *config
 		rc = -1;
 	live->finds_mtu = !rc && live->kind->mtu_probe && !live->topo && !config->mtu_bytes &&
 			  !config->no_path_mtu;
-	if (live->finds_mtu)
-		take_links(live);
-	if (!rc)
+	if (live->finds_mtu) {
+		live->udp.mtu_bytes = WEFT_MTU_MAX; /* for links may be raised any time */
+		live->udp.need_bytes = live_mtus[LIVE_MTUS - 1];
+	} else if (!rc) {
 		rc = fit_links(live, error, error_bytes);
+	}
 	choose_timeouts(live);
 	live->trims = live->topo && live->shape->full == WEFT_FULL_TRIM && live_has_switch(config);
 	if (!rc)

@@ -30,10 +30,9 @@ struct live_port_kind {
 		const struct weft_port *port, uint32_t peer, uint32_t payload_bytes);
 };
 
-/* Payloads of a full packet that are tried, largest first: IPv6 jumbo frames, and what fits 1500
- * bytes of Ethernet. */
-#define LIVE_MTUS 4u
-#define LIVE_MTU_BASE 1408u
+/* Payloads of a full packet that are tried, largest first: jumbo frames, 1500 bytes of Ethernet,
+ * what tunnels leave of them. */
+#define LIVE_MTUS 6u
 extern const uint16_t live_mtus[LIVE_MTUS];
 
 struct weft_live {
@@ -88,6 +87,9 @@ int live_check(
 	const struct weft_live *live, const struct offer *peer, char *error, size_t error_bytes);
 void live_peer_give(struct weft_live *live, uint32_t peer);
 
+/* Of live_mtus the one that the largest of the planes' interfaces carries now; udp.mtu_bytes where
+ * path MTU is not found. */
+uint32_t live_most_mtu(const struct weft_live *live);
 /*
  * Path MTU to a peer that has been taken, up to most_bytes, by probes; the pump is turned meanwhile
  * for limit_ns at most.  *narrow: planes that carry less, whose paths are denied from now on, and

@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ASK_NS UINT64_C(2000000000) /* for one line of a server that is there */
+#define TELL_NS UINT64_C(200000000) /* one line, which fits any socket's buffer */
 #define QUESTION "{\"ask\":\"planes\"}"
 
 /* Also one whose cable is out: it joins when it is in. */
@@ -114,7 +114,7 @@ void ask_answer(const struct weft_live *live, int fd)
 	json_t *root = live->topo ? json_pack("{s:s}", "error", "planes: a fabric file has them")
 				  : json_pack("{s:O}", "addrs", addrs);
 	char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	uint64_t deadline_ns = weft_clock_now(NULL) + ASK_NS / 10; /* it fits any socket's buffer */
+	uint64_t deadline_ns = weft_clock_now(NULL) + TELL_NS;
 
 	if (text && !line_send(fd, text, deadline_ns))
 		(void)line_send(fd, "\n", deadline_ns);
@@ -220,13 +220,13 @@ int weft_planes_towards(const char *host, uint16_t tcp_port, uint64_t limit_ns,
 		return -1;
 	}
 	int rc = line_send(fd, QUESTION "\n", now + limit_ns) ||
-		 line_recv(fd, line, sizeof(line), weft_clock_now(NULL) + ASK_NS);
+		 line_recv(fd, line, sizeof(line), now + limit_ns);
 
 	line_close(fd);
 	if (rc) {
 		snprintf(error, error_bytes,
-			"%s: does not tell its planes; name own addresses with --planes at both "
-			"ends",
+			"%s: does not tell its planes: it may be busy with another client; else "
+			"name own addresses with --planes at both ends",
 			host);
 		return -1;
 	}

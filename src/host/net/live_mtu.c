@@ -6,15 +6,31 @@
  * good when at least half of the planes that answer at all carry it; the others are left out, for
  * a plane that takes small packets only would look alive to every probe of its paths and lose all
  * data.  Where nobody answers (filtered, or the peer is not at it) it is what any Ethernet carries.
+ * A link that has just come up may take a second until the kernel says so; that is waited for.
  *
  * Queue pairs keep their path MTU for life, as those of verbs do.
  */
 #include "live.h"
 
-const uint16_t live_mtus[LIVE_MTUS] = { 8192, 4096, 2048, LIVE_MTU_BASE };
+const uint16_t live_mtus[LIVE_MTUS] = { 8192, 4096, 2048, 1408, 1024, 512 };
 
+#define SAFE_BYTES 1024u /* 1500 bytes of Ethernet, a tunnel between */
+#define LINK_NS UINT64_C(1200000000)
 #define TURN_NS UINT64_C(500000)
 #define TRY_NS UINT64_C(4000000) /* the first wait before probes are sent again; then doubled */
+
+uint32_t live_most_mtu(const struct weft_live *live)
+{
+	uint32_t most = 0, i = 0;
+
+	if (!live->finds_mtu)
+		return live->udp.mtu_bytes;
+	for (uint32_t plane = 0; plane < live->udp.planes; plane++)
+		most = WEFT_MAX(most, carrier_mtu(carrier_find(live->udp.addr[plane])));
+	while (i < LIVE_MTUS - 1 && live_mtus[i] + LINK_OVERHEAD_BYTES > most)
+		i++;
+	return live_mtus[i];
+}
 
 struct search {
 	struct weft_live *live;
@@ -49,18 +65,23 @@ static void probe_all(const struct search *s)
 
 static bool is_over(const struct search *s)
 {
-	return proved(s, s->most_bytes) == s->planes;
+	return s->planes && proved(s, s->most_bytes) == s->planes;
 }
 
-static void search(const struct search *s, uint64_t limit_ns)
+static void search(struct search *s, uint64_t limit_ns)
 {
 	struct weft_pump *pump = s->live->pump;
 
 	(void)weft_pump_step(pump, 0); /* which says what time it is */
-	uint64_t now = weft_pump_now(pump), end = now + limit_ns, again = now, wait_ns = TRY_NS;
+	uint64_t now = weft_pump_now(pump), end = now + LINK_NS, again = now, wait_ns = TRY_NS;
 
 	while (now < end && !is_over(s)) {
-		if (now >= again) {
+		bool was_dark = !s->planes;
+
+		s->planes = s->live->port->ops->carrier(s->live->port);
+		if (was_dark && s->planes)
+			end = now + limit_ns;
+		if (s->planes && now >= again) {
 			probe_all(s);
 			again = now + wait_ns;
 			wait_ns *= 2;
@@ -80,7 +101,7 @@ static uint32_t best(const struct search *s)
 		if (alive && live_mtus[i] < s->most_bytes &&
 			2 * count(proved(s, live_mtus[i])) >= alive)
 			return live_mtus[i];
-	return WEFT_MIN(s->most_bytes, LIVE_MTU_BASE);
+	return WEFT_MIN(s->most_bytes, SAFE_BYTES);
 }
 
 void live_leave_planes(struct weft_live *live, uint32_t peer, uint32_t planes)
@@ -98,10 +119,10 @@ uint32_t live_find_mtu(struct weft_live *live, uint32_t peer, uint32_t most_byte
 	uint64_t limit_ns, uint32_t *narrow)
 {
 	struct search s = { .live = live, .peer = peer, .most_bytes = most_bytes,
-		.planes = live->port->ops->carrier(live->port), .token = weft_live_random(live) };
+		.token = weft_live_random(live) };
 
 	*narrow = 0;
-	if (!live->finds_mtu || most_bytes <= LIVE_MTU_BASE)
+	if (!live->finds_mtu)
 		return most_bytes;
 	search(&s, limit_ns);
 	uint32_t bytes = best(&s);

@@ -119,7 +119,7 @@ static void make_offer(struct weft_live *live, const struct weft_session *sessio
 		.app = app,
 		.format = live->udp.format,
 		.planes = live->udp.planes,
-		.mtu_bytes = live->udp.mtu_bytes,
+		.mtu_bytes = live_most_mtu(live),
 		.mpr_psns = live->config.engine.window_psns,
 		.wimm = live->config.engine.wimm_max,
 		.n_qps = session->n_qps,
@@ -343,8 +343,7 @@ static int answer(struct weft_meeting *meeting, json_t *app, struct weft_session
 	char *error, size_t bytes)
 {
 	struct weft_live *live = meeting->live;
-	uint32_t most_bytes = WEFT_MIN(live->udp.mtu_bytes, meeting->offer.mtu_bytes), mtu_bytes;
-	uint32_t narrow;
+	uint32_t mtu_bytes, narrow;
 	struct offer own;
 	char go[32];
 
@@ -356,9 +355,9 @@ static int answer(struct weft_meeting *meeting, json_t *app, struct weft_session
 		snprintf(error, bytes, "%s: went away during set-up", meeting->offer.host);
 		return -1;
 	}
-	if (!read_go(go, most_bytes, &mtu_bytes, &narrow)) {
-		snprintf(error, bytes, "%s: said \"%s\" where \"go MTU PLANES\" belongs",
-			meeting->offer.host, go);
+	if (!read_go(go, WEFT_MIN(own.mtu_bytes, meeting->offer.mtu_bytes), &mtu_bytes, &narrow)) {
+		snprintf(error, bytes, "%s: said something else where \"go MTU PLANES\" belongs",
+			meeting->offer.host);
 		return -1;
 	}
 	live_leave_planes(live, session->peer, narrow);

@@ -136,8 +136,17 @@ TEST(weft_live_open__fits_packets_to_the_links)
 	if (weft_live_open(&live, &config, error, sizeof(error)))
 		CHECK_FAIL("%s", error);
 	REQUIRE(live);
+	CHECK_EQ(live_most_mtu(live), 512);
+	shell("ip link set u0 mtu 9000"); /* it follows */
+	CHECK_EQ(live_most_mtu(live), 8192);
+	shell("ip link set u0 mtu 700");
+	weft_live_close(live);
+	config.no_path_mtu = true;
+	if (weft_live_open(&live, &config, error, sizeof(error)))
+		CHECK_FAIL("%s", error);
 	CHECK_EQ(weft_live_engine(live)->mtu_bytes, 512);
 	weft_live_close(live);
+	config.no_path_mtu = false;
 	config.mtu_bytes = 2048;
 	CHECK_EQ(weft_live_open(&live, &config, error, sizeof(error)), -1);
 	CHECK(strstr(error, "700") && strstr(error, "--mtu 512"));
@@ -171,7 +180,7 @@ TEST(weft_live_open__takes_an_interface_when_it_has_an_address)
 	CHECK_MEM(end.addr[0], nowhere, 16);
 	if (!shell("ip link add u7 type veth peer name x7"))
 		SKIP("no veth here");
-	shell("ip link set u7 mtu 9000 up; ip link set x7 up; ip addr add 10.66.0.1/24 dev u7");
+	shell("ip link set u7 up; ip link set x7 up; ip addr add 10.66.0.1/24 dev u7");
 	while (port->ops->carrier(port) != 3 && weft_clock_now(NULL) < limit_ns)
 		port->ops->wait(port, 10000000);
 	CHECK_EQ(port->ops->carrier(port), 3);

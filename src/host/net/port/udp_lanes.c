@@ -184,8 +184,9 @@ static int open_rows(struct udp *udp, uint32_t *plane)
 static bool is_narrow(const struct udp *udp, uint32_t plane)
 {
 	uint32_t mtu = carrier_mtu(udp->ifindex[plane]);
+	uint32_t need = udp->config.need_bytes ? udp->config.need_bytes : udp->config.mtu_bytes;
 
-	return mtu && mtu < udp->config.mtu_bytes + LINK_OVERHEAD_BYTES;
+	return mtu && mtu < need + LINK_OVERHEAD_BYTES;
 }
 
 /* Opens what is missing of a plane; false: it is not there, not all of it. */
