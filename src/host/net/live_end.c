@@ -17,8 +17,13 @@ int live_check(const struct weft_live *live, const struct offer *peer, char *err
 	if (strcmp(peer->fabric, fabric))
 		snprintf(error, bytes, "peer is on fabric \"%s\", this host on \"%s\"",
 			peer->fabric, fabric);
-	else if (peer->format != live->udp.format || peer->planes != live->udp.planes)
-		snprintf(error, bytes, "peer has %u planes, this host %u, or another format",
+	else if (peer->format != live->udp.format)
+		snprintf(error, bytes,
+			"peer sends by %s, this host by %s: both want a fabric file, or neither",
+			peer->format == WEFT_UDP_PLAIN ? "plain addresses" : "uSIDs",
+			live->udp.format == WEFT_UDP_PLAIN ? "plain addresses" : "uSIDs");
+	else if (peer->planes != live->udp.planes)
+		snprintf(error, bytes, "peer has %u planes, this host %u: --planes wants as many",
 			peer->planes, live->udp.planes);
 	else
 		return 0;

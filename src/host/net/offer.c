@@ -143,6 +143,19 @@ static void get_src_ports(struct reader *r, struct offer *offer)
 			(uint16_t)to_number(r, json_array_get(list, i), "src_ports", 1, 65535);
 }
 
+static void get_version(struct reader *r)
+{
+	const json_t *version = json_object_get(r->from, "weft");
+
+	if (!json_is_integer(version))
+		refuse(r, "peer's offer: weft: missing, or no whole number");
+	else if (json_integer_value(version) != OFFER_VERSION)
+		refuse(r,
+			"peer's offer: weft: set-up of version %lld, this host has %d: both ends "
+			"want the same release of Weft",
+			(long long)json_integer_value(version), OFFER_VERSION);
+}
+
 int offer_decode(const char *line, struct offer *offer, char *error, size_t error_bytes)
 {
 	json_error_t why;
@@ -155,7 +168,7 @@ int offer_decode(const char *line, struct offer *offer, char *error, size_t erro
 	} else if (json_is_string(json_object_get(root, "error"))) {
 		refuse(&r, "peer: %s", json_string_value(json_object_get(root, "error")));
 	} else {
-		(void)get_number(&r, "weft", OFFER_VERSION, OFFER_VERSION);
+		get_version(&r);
 		get_text(&r, "host", offer->host, sizeof(offer->host));
 		get_text(&r, "fabric", offer->fabric, sizeof(offer->fabric));
 		get_format(&r, offer);

@@ -35,6 +35,10 @@ TEST(weft_live_peer_open__refuses_what_does_not_fit)
 	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), -1);
 	CHECK(strstr(error, "peer has 1 planes") != NULL);
 	weft_live_end(b, &end);
+	end.format = WEFT_UDP_USID;
+	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), -1);
+	CHECK(strstr(error, "peer sends by uSIDs") != NULL);
+	weft_live_end(b, &end);
 	snprintf(end.fabric, sizeof(end.fabric), "elsewhere");
 	CHECK_EQ(weft_live_peer_open(a, &end, &peer, &pathset, error, sizeof(error)), -1);
 	CHECK(strstr(error, "elsewhere") != NULL);

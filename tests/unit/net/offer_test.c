@@ -93,7 +93,8 @@ TEST(offer_decode__names_the_field_that_is_wrong)
 	static const struct {
 		const char *field, *value, *text;
 	} rows[] = {
-		{ "weft", "1", "weft" },
+		{ "weft", "1", "version 1, this host has 2" },
+		{ "weft", "\"2\"", "weft" },
 		{ "weft", NULL, "weft" },
 		{ "host", "7", "host" },
 		{ "host", "\"a name that is much longer than a host's name may ever be\"", "host" },
