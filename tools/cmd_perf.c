@@ -379,6 +379,7 @@ static int client(const struct perf_args *a, struct weft_live *live)
 	} else {
 		json_t *bye = json_pack("{s:s}", "do", "bye");
 
+		live_say_narrow("perf", &end.session);
 		rc = run_sizes(a, &end, rows) ? fail_dead(&end) : EXIT_OK;
 		if (!rc)
 			(void)perf_say(&end, bye);

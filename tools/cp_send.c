@@ -9,6 +9,7 @@
  */
 #include "cp.h"
 #include "commands.h"
+#include "live_args.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -235,6 +236,8 @@ static int connect_to(struct sender *s, uint16_t tcp_port, const char *name)
 		&s->session, error, sizeof(error));
 
 	json_decref(app);
+	if (!rc)
+		live_say_narrow("cp", &s->session);
 	if (!rc)
 		rc = weft_mail_start(&s->mail, &s->session, error, sizeof(error));
 	return rc ? complain(s, error) : EXIT_OK;

@@ -190,4 +190,15 @@ int live_find_planes_for(
 	return 0;
 }
 
+void live_say_narrow(const char *verb, const struct weft_session *session)
+{
+	for (uint32_t plane = 0; plane < WEFT_PORTS_MAX; plane++)
+		if (session->narrow >> plane & 1)
+			fprintf(stderr,
+				"weft %s: plane %u is left out: packets with %u bytes of payload "
+				"do not come through there, as they do elsewhere; is the MTU of a "
+				"switch smaller?\n",
+				verb, plane, session->mtu_bytes);
+}
+
 const struct argp live_argp = { .options = options, .parser = parse };

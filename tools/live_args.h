@@ -22,6 +22,8 @@ extern const struct argp live_argp;
  */
 int live_find_planes_for(
 	struct live_args *args, const char *verb, const char *server, char *error, size_t bytes);
+/* On stderr, where planes are left out of a session: which, and for what. */
+void live_say_narrow(const char *verb, const struct weft_session *session);
 
 /*
  * What every verb reads its numbers with: a whole number in digits from min to max; argp_error(),

@@ -118,6 +118,8 @@ int weft_planes_towards(const char *host, uint16_t tcp_port, uint64_t limit_ns,
 struct weft_session {
 	uint32_t peer, pathset, n_qps;
 	int line; /* the TCP connection; valid while there are queue pairs */
+	uint32_t mtu_bytes; /* path MTU of its queue pairs */
+	uint32_t narrow;    /* planes left out, for they carry less */
 	uint64_t gone_at_ns;
 	struct weft_qp *qp[WEFT_SESSION_QPS_MAX];
 	uint32_t qpn[WEFT_SESSION_QPS_MAX];

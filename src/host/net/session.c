@@ -83,6 +83,7 @@ static int start_qps(struct weft_live *live, struct weft_session *session, const
 
 	weft_live_qp_defaults(live, peer->rate_bps, &cc);
 	weft_live_qp_mtu(&cc, mtu_bytes);
+	session->mtu_bytes = mtu_bytes;
 	for (uint32_t i = 0; i < session->n_qps; i++) {
 		struct weft_qp_attr attr = {
 			.cc_config = cc.cc_config,
@@ -361,6 +362,7 @@ static int answer(struct weft_meeting *meeting, json_t *app, struct weft_session
 		return -1;
 	}
 	live_leave_planes(live, session->peer, narrow);
+	session->narrow = narrow;
 	if (start_qps(live, session, &own, &meeting->offer, mtu_bytes, error, bytes))
 		return -1;
 	if (line_send(meeting->fd, "ok\n", in_ns(LINE_LIMIT_NS))) {
@@ -432,6 +434,7 @@ static int begin(struct weft_live *live, int fd, struct weft_session *session,
 
 	if (start_qps(live, session, own, peer, mtu_bytes, error, bytes))
 		return -1;
+	session->narrow = narrow;
 	snprintf(line, sizeof(line), "go %" PRIu32 " %" PRIx32 "\n", mtu_bytes, narrow);
 	if (!line_send(fd, line, in_ns(LINE_LIMIT_NS)) &&
 		!line_recv(fd, line, sizeof(line), in_ns(LINE_LIMIT_NS)) && !strcmp(line, "ok"))
