@@ -43,6 +43,7 @@ fail() {
 
 # serve COMMAND...: at the other host, which is ready when this returns
 serve() {
+	: >"$dir/server" # else the one before would seem to be ready
 	there timeout 90 "$weft" "$@" >"$dir/server" 2>&1 &
 	for _ in $(seq 100); do
 		grep -q '^plain ' "$dir/server" && return
