@@ -36,6 +36,8 @@ extern "C" {
 typedef uint64_t weft_clock_fn(void *arg);
 uint64_t weft_clock_now(void *arg);  /* monotonic ns, the same for all processes; arg unused */
 void weft_clock_sleep(uint64_t ns);  /* about; a signal ends it early */
+/* Until then, for poll(): ms, rounded up, an hour at most; 0: it is over. */
+int weft_clock_left_ms(uint64_t deadline_ns);
 uint64_t weft_clock_cpu_ns(void);    /* CPU time of this process, kernel's share included */
 uint64_t weft_clock_thread_ns(void); /* CPU time of this thread */
 uint64_t weft_clock_unix_ns(void);   /* for file names and reports */
@@ -50,6 +52,11 @@ uint64_t weft_random(void); /* that nobody guesses; also where getrandom() is re
  * none yet. */
 bool weft_inet_is_mapped(const uint8_t addr[16]);
 bool weft_inet_is_none(const uint8_t addr[16]);
+void weft_inet_map(const void *ipv4, uint8_t addr[16]); /* four bytes of any alignment */
+/* What a name of either version says; number in the host's order, NULL: not asked for.  False: it
+ * is of another family. */
+struct sockaddr;
+bool weft_inet_of(const struct sockaddr *name, uint8_t addr[16], uint16_t *number);
 
 /*
  * One socket for both where the kernel has IPv6; where it has none (ipv6.disable=1, a seccomp

@@ -104,8 +104,8 @@ void duplicates_ask(struct weft_doctor_facts *facts)
 			fds[i].fd = probe(iface, plane->addr);
 		any |= fds[i].fd >= 0;
 	}
-	while (any && left_ms(until))
-		if (poll(fds, facts->planes, left_ms(until)) > 0)
+	while (any && weft_clock_left_ms(until))
+		if (poll(fds, facts->planes, weft_clock_left_ms(until)) > 0)
 			for (uint32_t i = 0; i < facts->planes; i++)
 				if (fds[i].revents)
 					take_answers(facts, fds[i].fd, facts->plane[i].addr);

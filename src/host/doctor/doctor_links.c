@@ -27,13 +27,6 @@
 #define ANSWER_BYTES 32768u
 #define CPUS_MAX 4096u
 
-static void map_ipv4(const void *from, uint8_t addr[16])
-{
-	memset(addr, 0, 10);
-	memset(addr + 10, 0xff, 2);
-	memcpy(addr + 12, from, 4);
-}
-
 /* ---- rtnetlink ---- */
 
 struct link_attrs {
@@ -115,7 +108,7 @@ static int take_addr(const struct nlmsghdr *message, void *data)
 	uint32_t flags = attrs.has_flags ? attrs.flags : told->ifa_flags;
 
 	if (is_v4)
-		map_ipv4(mnl_attr_get_payload(attr), addr->addr);
+		weft_inet_map(mnl_attr_get_payload(attr), addr->addr);
 	else
 		memcpy(addr->addr, mnl_attr_get_payload(attr), 16);
 	addr->iface = iface;

@@ -90,7 +90,6 @@ int talk_send(int fd, const json_t *message, uint64_t deadline_ns);
 /* NULL: errno; EBADMSG: no JSON object came.  The caller's to give back. */
 json_t *talk_recv(int fd, uint64_t deadline_ns);
 json_t *plane_json(const struct weft_doctor_facts *facts);
-int left_ms(uint64_t deadline_ns); /* for poll() */
 
 /* ---- asking ---- */
 

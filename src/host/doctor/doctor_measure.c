@@ -142,7 +142,8 @@ void listen_until(struct asking *a, uint64_t until_ns, uint64_t quiet_ns)
 			fds[i] = (struct pollfd){ .fd = a->fd[i], .events = POLLIN };
 			fds[planes + i] = (struct pollfd){ .fd = a->tcp_fd[i], .events = POLLOUT };
 		}
-		if (poll(fds, 2 * planes, left_ms(until)) <= 0 && !left_ms(until))
+		if (poll(fds, 2 * planes, weft_clock_left_ms(until)) <= 0 &&
+			!weft_clock_left_ms(until))
 			return;
 		for (uint32_t i = 0; i < planes; i++) {
 			if (fds[planes + i].revents)
@@ -153,7 +154,7 @@ void listen_until(struct asking *a, uint64_t until_ns, uint64_t quiet_ns)
 			for (int n = 0; n < 256 && plane_hear(a->fd[i], &a->heard); n++)
 				take_answer(a, i);
 		}
-	} while (left_ms(WEFT_MIN(until_ns, a->answered_ns + quiet_ns)));
+	} while (weft_clock_left_ms(WEFT_MIN(until_ns, a->answered_ns + quiet_ns)));
 }
 
 static bool is_train_back(struct asking *a)
@@ -170,7 +171,7 @@ static void wait_for_train(struct asking *a)
 	uint64_t start = weft_clock_now(NULL), heard = start;
 	uint64_t until = WEFT_MIN(a->deadline_ns, start + TRAIN_NS);
 
-	while (!is_train_back(a) && left_ms(WEFT_MIN(until, heard + QUIET_NS))) {
+	while (!is_train_back(a) && weft_clock_left_ms(WEFT_MIN(until, heard + QUIET_NS))) {
 		uint64_t slice = weft_clock_now(NULL);
 
 		listen_until(a, slice + 20000000, 20000000);

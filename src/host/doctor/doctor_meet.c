@@ -31,16 +31,6 @@ struct doors {
 	int why;
 };
 
-static void read_addr(const struct sockaddr *name, uint8_t addr[16])
-{
-	memset(addr, 0, 10);
-	memset(addr + 10, 0xff, 2);
-	if (name->sa_family == AF_INET)
-		memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)name)->sin_addr, 4);
-	else
-		memcpy(addr, &((const struct sockaddr_in6 *)(const void *)name)->sin6_addr, 16);
-}
-
 static bool resolve(struct asking *a, const char *host, struct doors *doors)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -52,7 +42,7 @@ static bool resolve(struct asking *a, const char *host, struct doors *doors)
 		return false;
 	}
 	for (const struct addrinfo *i = all; i && doors->n < ADDRS_MAX; i = i->ai_next)
-		read_addr(i->ai_addr, doors->addr[doors->n++]);
+		doors->n += weft_inet_of(i->ai_addr, doors->addr[doors->n], NULL);
 	freeaddrinfo(all);
 	return doors->n > 0;
 }
@@ -102,8 +92,8 @@ static int first_open(struct doors *doors, uint64_t deadline_ns)
 {
 	int line = -1;
 
-	while (line < 0 && has_hope(doors) && left_ms(deadline_ns)) {
-		(void)poll(doors->door, doors->n, left_ms(deadline_ns));
+	while (line < 0 && has_hope(doors) && weft_clock_left_ms(deadline_ns)) {
+		(void)poll(doors->door, doors->n, weft_clock_left_ms(deadline_ns));
 		line = take_open(doors);
 	}
 	for (uint32_t i = 0; i < doors->n; i++)
@@ -130,8 +120,8 @@ static enum weft_doctor_udp ask_icmp(const uint8_t addr[16])
 		if (weft_inet_send(fd, from, addr, ports[i], bytes, sizeof(bytes)) < 0 &&
 			errno == EPERM)
 			what = WEFT_DOCTOR_UDP_NOT_SENT;
-	while (fd >= 0 && what == WEFT_DOCTOR_UDP_SILENT && left_ms(deadline)) {
-		(void)poll(&door, 1, left_ms(deadline));
+	while (fd >= 0 && what == WEFT_DOCTOR_UDP_SILENT && weft_clock_left_ms(deadline)) {
+		(void)poll(&door, 1, weft_clock_left_ms(deadline));
 		if (plane_trouble(fd, &said, &mtu) && said != WEFT_DOCTOR_UDP_SILENT)
 			what = said;
 	}

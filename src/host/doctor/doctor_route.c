@@ -37,9 +37,9 @@ static void take_addr(const struct nlattr *attr, uint8_t addr[16])
 
 	memset(addr, 0, 16);
 	if (n == 4)
-		memset(addr + 10, 0xff, 2);
-	if (n == 4 || n == 16)
-		memcpy(addr + 16 - n, mnl_attr_get_payload(attr), n);
+		weft_inet_map(mnl_attr_get_payload(attr), addr);
+	else if (n == 16)
+		memcpy(addr, mnl_attr_get_payload(attr), n);
 }
 
 static int take_route_attr(const struct nlattr *attr, void *data)

@@ -107,27 +107,12 @@ uint16_t plane_socket_number(int fd)
 {
 	struct sockaddr_storage name;
 	socklen_t bytes = sizeof(name);
+	uint16_t number = 0;
+	uint8_t addr[16];
 
-	if (getsockname(fd, (struct sockaddr *)&name, &bytes))
-		return 0;
-	return ntohs(name.ss_family == AF_INET ? ((struct sockaddr_in *)&name)->sin_port
-					       : ((struct sockaddr_in6 *)&name)->sin6_port);
-}
-
-static void read_name(const struct sockaddr_storage *name, uint8_t addr[16], uint16_t *number)
-{
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)name;
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)name;
-
-	if (name->ss_family == AF_INET6) {
-		memcpy(addr, &v6->sin6_addr, 16);
-		*number = ntohs(v6->sin6_port);
-		return;
-	}
-	memset(addr, 0, 10);
-	memset(addr + 10, 0xff, 2);
-	memcpy(addr + 12, &v4->sin_addr, 4);
-	*number = ntohs(v4->sin_port);
+	if (!getsockname(fd, (struct sockaddr *)&name, &bytes))
+		(void)weft_inet_of((struct sockaddr *)&name, addr, &number);
+	return number;
 }
 
 static uint32_t read_ifindex(struct msghdr *msg)
@@ -172,7 +157,7 @@ bool plane_hear(int fd, struct heard *heard)
 		return false;
 	heard->n = (size_t)n;
 	heard->ifindex = read_ifindex(&msg);
-	read_name(&name, heard->from, &heard->number);
+	(void)weft_inet_of((struct sockaddr *)&name, heard->from, &heard->number);
 	return true;
 }
 

@@ -18,22 +18,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-int left_ms(uint64_t deadline_ns)
-{
-	uint64_t now = weft_clock_now(NULL);
-
-	if (deadline_ns <= now)
-		return 0;
-	return (int)WEFT_MIN((deadline_ns - now + 999999) / 1000000, (uint64_t)60000);
-}
-
 static int wait_for(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd door = { .fd = fd, .events = events };
 	int n;
 
 	do
-		n = poll(&door, 1, left_ms(deadline_ns));
+		n = poll(&door, 1, weft_clock_left_ms(deadline_ns));
 	while (n < 0 && errno == EINTR);
 	if (!n)
 		errno = ETIMEDOUT;

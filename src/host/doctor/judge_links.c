@@ -20,6 +20,12 @@ static bool is_plane(const struct judge *j, uint32_t iface)
 	return plane_of_iface(j->facts, iface) >= 0;
 }
 
+/* Of a plane; NULL: it has none here. */
+static const struct weft_doctor_iface *iface_of(const struct weft_doctor_facts *f, uint32_t plane)
+{
+	return f->plane[plane].iface < 0 ? NULL : &f->iface[f->plane[plane].iface];
+}
+
 static void look_at_carrier(struct judge *j)
 {
 	const struct weft_doctor_facts *f = j->facts;
@@ -126,13 +132,10 @@ static void look_at_mtu(struct judge *j)
 	uint32_t first = 0;
 
 	for (uint32_t i = 0; i < f->planes; i++) {
+		const struct weft_doctor_iface *iface = iface_of(f, i);
 		char where[WHERE_BYTES], remedy[96];
 
-		if (f->plane[i].iface < 0)
-			continue;
-		const struct weft_doctor_iface *iface = &f->iface[f->plane[i].iface];
-
-		if (iface->is_loopback)
+		if (!iface || iface->is_loopback)
 			continue;
 		snprintf(remedy, sizeof(remedy), "ip link set %s mtu 9000", iface->name);
 		if (iface->mtu_bytes < MTU_MIN_BYTES)
@@ -208,12 +211,11 @@ static void look_at_offloads(struct judge *j)
 	const struct weft_doctor_facts *f = j->facts;
 
 	for (uint32_t i = 0; i < f->planes; i++) {
+		const struct weft_doctor_iface *iface = iface_of(f, i);
 		char where[WHERE_BYTES], remedy[96];
 
-		if (f->plane[i].iface < 0)
+		if (!iface)
 			continue;
-		const struct weft_doctor_iface *iface = &f->iface[f->plane[i].iface];
-
 		where_plane(f, i, where);
 		snprintf(remedy, sizeof(remedy), "ethtool -K %s rx on tx on", iface->name);
 		if (!iface->tx_checksum || !iface->rx_checksum)
@@ -237,12 +239,11 @@ static void look_at_queues(struct judge *j)
 	const struct weft_doctor_facts *f = j->facts;
 
 	for (uint32_t i = 0; i < f->planes; i++) {
+		const struct weft_doctor_iface *iface = iface_of(f, i);
 		char where[WHERE_BYTES], remedy[128];
 
-		if (f->plane[i].iface < 0)
+		if (!iface)
 			continue;
-		const struct weft_doctor_iface *iface = &f->iface[f->plane[i].iface];
-
 		where_plane(f, i, where);
 		if (iface->is_device && iface->rx_queues == 1 && iface->speed_mbps >= FAST_MBPS &&
 			!iface->has_rps && f->machine.cpus > 1) {
@@ -264,12 +265,11 @@ static void look_at_errors(struct judge *j)
 	const struct weft_doctor_facts *f = j->facts;
 
 	for (uint32_t i = 0; i < f->planes; i++) {
+		const struct weft_doctor_iface *iface = iface_of(f, i);
 		char where[WHERE_BYTES], remedy[96];
 
-		if (f->plane[i].iface < 0)
+		if (!iface)
 			continue;
-		const struct weft_doctor_iface *iface = &f->iface[f->plane[i].iface];
-
 		where_plane(f, i, where);
 		snprintf(remedy, sizeof(remedy), "ethtool -S %s; clean or change cable and optics",
 			iface->name);
@@ -295,7 +295,8 @@ static void look_at_speeds(struct judge *j)
 	uint32_t first = 0;
 
 	for (uint32_t i = 0; i < f->planes; i++) {
-		uint32_t speed = f->plane[i].iface < 0 ? 0 : f->iface[f->plane[i].iface].speed_mbps;
+		const struct weft_doctor_iface *iface = iface_of(f, i);
+		uint32_t speed = iface ? iface->speed_mbps : 0;
 		char where[WHERE_BYTES];
 
 		if (first && speed && speed != first)
@@ -311,13 +312,13 @@ static void look_at_ipv6(struct judge *j)
 	const struct weft_doctor_facts *f = j->facts;
 
 	for (uint32_t i = 0; i < f->planes && f->machine.has_ipv6; i++) {
-		int at = f->plane[i].iface;
+		const struct weft_doctor_iface *iface = iface_of(f, i);
 		char where[WHERE_BYTES], remedy[96];
 
-		if (at < 0 || f->iface[at].is_loopback || !f->iface[at].has_no_ipv6)
+		if (!iface || iface->is_loopback || !iface->has_no_ipv6)
 			continue;
 		snprintf(remedy, sizeof(remedy), "sysctl -w net.ipv6.conf.%s.disable_ipv6=0",
-			f->iface[at].name);
+			iface->name);
 		say(j, weft_inet_is_mapped(f->plane[i].addr) ? WEFT_DOCTOR_NOTE : WEFT_DOCTOR_FAULT,
 			where_plane(f, i, where), remedy,
 			"IPv6 is off on this interface: planes of IPv4 run, uSIDs do not, and "

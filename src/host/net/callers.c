@@ -143,5 +143,5 @@ void callers_wait(struct callers *callers, uint64_t until_ns)
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
 		if (callers->until_ns[i])
 			polls[n++] = (struct pollfd){ .fd = callers->fd[i], .events = POLLIN };
-	(void)poll(polls, n, line_left_ms(until_ns));
+	(void)poll(polls, n, weft_clock_left_ms(until_ns));
 }

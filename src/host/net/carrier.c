@@ -366,7 +366,7 @@ static bool is_neighbour(const struct ifaddrs *a, const struct ifaddrs *b)
 	return true;
 }
 
-static bool is_ip(const struct ifaddrs *i)
+bool carrier_is_ip(const struct ifaddrs *i)
 {
 	return i->ifa_addr && i->ifa_netmask && !(i->ifa_flags & IFF_LOOPBACK) &&
 	       (i->ifa_addr->sa_family == AF_INET ||
@@ -384,8 +384,9 @@ unsigned carrier_shares_net(const uint8_t addr[16])
 	if (!ifindex || !if_indextoname(ifindex, name) || getifaddrs(&list))
 		return 0;
 	for (const struct ifaddrs *i = list; i && !found; i = i->ifa_next)
-		for (const struct ifaddrs *k = list; is_ip(i) && k && !found; k = k->ifa_next)
-			if (!strcmp(i->ifa_name, name) && is_ip(k) && is_neighbour(i, k))
+		for (const struct ifaddrs *k = carrier_is_ip(i) ? list : NULL; k && !found;
+			k = k->ifa_next)
+			if (!strcmp(i->ifa_name, name) && carrier_is_ip(k) && is_neighbour(i, k))
 				found = ifindex;
 	freeifaddrs(list);
 	return found;
@@ -403,16 +404,10 @@ bool carrier_has_net(const uint8_t own[16], const uint8_t other[16])
 	(void)inet_name(weft_inet_is_mapped(other), other, 0, &name);
 	peer.ifa_addr = (struct sockaddr *)&name;
 	for (const struct ifaddrs *i = list; i && !has; i = i->ifa_next) {
-		struct sockaddr_storage at = { 0 };
-		struct sockaddr_in6 told;
+		uint8_t at[16];
 
-		if (!is_ip(i))
-			continue;
-		memcpy(&at, i->ifa_addr,
-			i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-							  : sizeof(told));
-		inet_read(&at, &told);
-		has = !memcmp(&told.sin6_addr, own, 16) && is_neighbour(i, &peer);
+		has = carrier_is_ip(i) && weft_inet_of(i->ifa_addr, at, NULL) &&
+		      !memcmp(at, own, 16) && is_neighbour(i, &peer);
 	}
 	freeifaddrs(list);
 	return has;

@@ -47,6 +47,29 @@ bool weft_inet_is_none(const uint8_t addr[16])
 	return !memcmp(addr, none, sizeof(none));
 }
 
+void weft_inet_map(const void *ipv4, uint8_t addr[16])
+{
+	memset(addr, 0, 10);
+	memset(addr + 10, 0xff, 2);
+	memcpy(addr + 12, ipv4, 4);
+}
+
+bool weft_inet_of(const struct sockaddr *name, uint8_t addr[16], uint16_t *number)
+{
+	const struct sockaddr_in *v4 = (const void *)name;
+	const struct sockaddr_in6 *v6 = (const void *)name;
+
+	if (name->sa_family == AF_INET)
+		weft_inet_map(&v4->sin_addr, addr);
+	else if (name->sa_family == AF_INET6)
+		memcpy(addr, &v6->sin6_addr, 16);
+	else
+		return false;
+	if (number)
+		*number = ntohs(name->sa_family == AF_INET ? v4->sin_port : v6->sin6_port);
+	return true;
+}
+
 bool weft_inet_is_v4(int fd)
 {
 	int domain = AF_INET6;
@@ -87,19 +110,16 @@ void inet_read(const struct sockaddr_storage *name, struct sockaddr_in6 *out)
 		return;
 	}
 	*out = (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_port = v4->sin_port };
-	memset(out->sin6_addr.s6_addr + 10, 0xff, 2);
-	memcpy(out->sin6_addr.s6_addr + 12, &v4->sin_addr, 4);
+	weft_inet_map(&v4->sin_addr, out->sin6_addr.s6_addr);
 }
 
 bool inet_parse(const char *word, uint8_t addr[16])
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, 0xff };
 	uint8_t ipv4[4];
 
 	if (inet_pton(AF_INET, word, ipv4) != 1)
 		return inet_pton(AF_INET6, word, addr) == 1;
-	memcpy(addr, prefix, sizeof(prefix));
-	memcpy(addr + sizeof(prefix), ipv4, sizeof(ipv4));
+	weft_inet_map(ipv4, addr);
 	return true;
 }
 

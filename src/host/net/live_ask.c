@@ -26,12 +26,8 @@
 /* Also one whose cable is out: it joins when it is in. */
 static bool is_usable(const struct ifaddrs *i, int family)
 {
-	unsigned asked = IFF_UP | IFF_LOOPBACK | IFF_POINTOPOINT;
-
-	return i->ifa_addr && i->ifa_addr->sa_family == family &&
-	       (i->ifa_flags & asked) == IFF_UP &&
-	       !(family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(
-					       &((struct sockaddr_in6 *)i->ifa_addr)->sin6_addr));
+	return carrier_is_ip(i) && i->ifa_addr->sa_family == family &&
+	       (i->ifa_flags & (IFF_UP | IFF_POINTOPOINT)) == IFF_UP;
 }
 
 static bool has_earlier(const struct ifaddrs *list, const struct ifaddrs *at, int family)
@@ -51,15 +47,8 @@ static uint32_t addresses(int family, uint8_t addr[WEFT_PORTS_MAX][16])
 	if (getifaddrs(&list))
 		return 0;
 	for (const struct ifaddrs *i = list; i && n < WEFT_PORTS_MAX; i = i->ifa_next) {
-		struct sockaddr_storage name = { 0 };
-		struct sockaddr_in6 told;
-
-		if (!is_usable(i, family) || has_earlier(list, i, family))
-			continue;
-		memcpy(&name, i->ifa_addr,
-			family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(told));
-		inet_read(&name, &told);
-		memcpy(addr[n++], &told.sin6_addr, 16);
+		if (is_usable(i, family) && !has_earlier(list, i, family))
+			n += weft_inet_of(i->ifa_addr, addr[n], NULL);
 	}
 	freeifaddrs(list);
 	return n;
@@ -131,18 +120,14 @@ static bool source_of(const uint8_t to[16], uint8_t own[16])
 {
 	int fd = weft_inet_socket(SOCK_DGRAM);
 	struct sockaddr_storage name;
-	struct sockaddr_in6 told;
 	socklen_t bytes = fd < 0 ? 0 : inet_name(weft_inet_is_v4(fd), to, 9, &name);
 	bool is_known = bytes && !connect(fd, (struct sockaddr *)&name, bytes) &&
-			!getsockname(fd, (struct sockaddr *)&name, &bytes);
+			!getsockname(fd, (struct sockaddr *)&name, &bytes) &&
+			weft_inet_of((struct sockaddr *)&name, own, NULL);
 
 	if (fd >= 0)
 		close(fd);
-	if (!is_known)
-		return false;
-	inet_read(&name, &told);
-	memcpy(own, &told.sin6_addr, 16);
-	return true;
+	return is_known;
 }
 
 static bool is_taken(const uint8_t own[][16], uint32_t n, const uint8_t addr[16])

@@ -7,6 +7,7 @@
  * raw cycle counter is 10 ns cheaper per read, but the pump reads once per burst and would have
  * to calibrate it.
  */
+#include <weft/base.h>
 #include <weft/net.h>
 
 #include <time.h>
@@ -46,4 +47,13 @@ void weft_clock_sleep(uint64_t ns)
 		.tv_nsec = (long)(ns % 1000000000u) };
 
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
+}
+
+int weft_clock_left_ms(uint64_t deadline_ns)
+{
+	uint64_t now = weft_clock_now(NULL);
+
+	if (deadline_ns <= now)
+		return 0;
+	return (int)WEFT_MIN((deadline_ns - now + 999999) / 1000000, (uint64_t)3600000);
 }

@@ -79,6 +79,9 @@ int carrier_fd(const struct carrier *carrier);
 /* Takes in what the kernel has told since; returns the mask of planes that are up. */
 uint32_t carrier_read(struct carrier *carrier);
 
+/* An address that others can reach: not on a loopback interface, not link-local. */
+struct ifaddrs;
+bool carrier_is_ip(const struct ifaddrs *i);
 /* Whether the other is in the network of this own address, without a router between. */
 bool carrier_has_net(const uint8_t own[16], const uint8_t other[16]);
 uint32_t carrier_mtu(unsigned ifindex); /* of its IP packets; 0: nobody knows */
@@ -192,7 +195,6 @@ int line_send(int fd, const char *text, uint64_t deadline_ns);
 int line_recv(int fd, char *text, size_t bytes, uint64_t deadline_ns);
 /* The same of what is there, at *at, which it moves; EAGAIN: more will come. */
 int line_read(int fd, char *text, size_t bytes, size_t *at);
-int line_left_ms(uint64_t deadline_ns); /* rounded up, for poll(); 0: it is over */
 
 /* ---- callers.c: who stands at a server's door and has not said what he wants ---- */
 

@@ -12,13 +12,6 @@
 #include <net/if.h>
 #include <string.h>
 
-static void map_ipv4(const struct in_addr *from, uint8_t addr[16])
-{
-	memset(addr, 0, 10);
-	memset(addr + 10, 0xff, 2);
-	memcpy(addr + 12, from, 4);
-}
-
 static bool of_interface(const char *interface, uint8_t addr[16])
 {
 	struct ifaddrs *all = NULL;
@@ -32,14 +25,10 @@ static bool of_interface(const char *interface, uint8_t addr[16])
 		if (i->ifa_addr->sa_family == AF_INET6) {
 			const struct sockaddr_in6 *at = (void *)i->ifa_addr;
 
-			is_global = !IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr);
-			if (is_global)
-				memcpy(addr, &at->sin6_addr, 16);
+			is_global = !IN6_IS_ADDR_LINKLOCAL(&at->sin6_addr) &&
+				    weft_inet_of(i->ifa_addr, addr, NULL);
 		} else if (i->ifa_addr->sa_family == AF_INET && !found) {
-			const struct sockaddr_in *at = (void *)i->ifa_addr;
-
-			map_ipv4(&at->sin_addr, addr);
-			found = true;
+			found = weft_inet_of(i->ifa_addr, addr, NULL);
 		}
 	}
 	freeifaddrs(all);

@@ -27,22 +27,13 @@
 #define BACKLOG 64
 #define PEEK_BYTES 4096u
 
-int line_left_ms(uint64_t deadline_ns)
-{
-	uint64_t now = weft_clock_now(NULL);
-
-	if (deadline_ns <= now)
-		return 0;
-	return (int)WEFT_MIN((deadline_ns - now + 999999) / 1000000, (uint64_t)3600000);
-}
-
 static bool ready(int fd, short events, uint64_t deadline_ns)
 {
 	struct pollfd wait = { .fd = fd, .events = events };
 	int n;
 
 	do
-		n = poll(&wait, 1, line_left_ms(deadline_ns));
+		n = poll(&wait, 1, weft_clock_left_ms(deadline_ns));
 	while (n < 0 && errno == EINTR);
 	if (!n)
 		errno = ETIMEDOUT;
@@ -84,7 +75,7 @@ int line_connect_to(const char *path, uint64_t deadline_ns)
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	while (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof(name))) {
 		/* EAGAIN: too many stand at the door, and nothing tells when there are fewer. */
-		if ((errno == EAGAIN && line_left_ms(deadline_ns)) || errno == EINTR) {
+		if ((errno == EAGAIN && weft_clock_left_ms(deadline_ns)) || errno == EINTR) {
 			(void)poll(NULL, 0, 1);
 			continue;
 		}
@@ -155,8 +146,8 @@ int line_connect(const uint8_t addrs[][16], uint32_t n, uint16_t tcp_port, uint6
 		hopes += doors[i].fd >= 0;
 		why = doors[i].fd < 0 ? errno : why;
 	}
-	while (hopes && winner < 0 && line_left_ms(deadline_ns)) {
-		if (poll(doors, n, line_left_ms(deadline_ns)) <= 0)
+	while (hopes && winner < 0 && weft_clock_left_ms(deadline_ns)) {
+		if (poll(doors, n, weft_clock_left_ms(deadline_ns)) <= 0)
 			continue;
 		for (uint32_t i = 0; i < n && winner < 0; i++) {
 			if (doors[i].fd < 0 || !doors[i].revents)

@@ -151,3 +151,23 @@ TEST(weft_inet_socket__does_without_ipv6)
 	check_line();
 	check_port();
 }
+
+TEST(weft_inet_of__reads_names_of_both_versions_and_no_others)
+{
+	const struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(7),
+		.sin6_addr.s6_addr = { 0xfd, [15] = 9 } };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(8) };
+	const struct sockaddr other = { .sa_family = AF_UNIX };
+	uint8_t addr[16] = { 0 };
+	uint16_t number = 0;
+
+	memcpy(&v4.sin_addr, one + 12, 4);
+	CHECK(weft_inet_of((const struct sockaddr *)&v4, addr, &number));
+	CHECK_MEM(addr, one, 16);
+	CHECK_EQ(number, 8);
+	CHECK(weft_inet_of((const struct sockaddr *)&v6, addr, NULL));
+	CHECK_MEM(addr, v6.sin6_addr.s6_addr, 16);
+	CHECK(!weft_inet_of(&other, addr, &number));
+	CHECK_EQ(number, 8);
+}

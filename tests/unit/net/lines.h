@@ -12,7 +12,7 @@ static inline int line_accept(int listener, uint64_t deadline_ns)
 {
 	struct pollfd wait = { .fd = listener, .events = POLLIN };
 
-	if (poll(&wait, 1, line_left_ms(deadline_ns)) <= 0)
+	if (poll(&wait, 1, weft_clock_left_ms(deadline_ns)) <= 0)
 		return -1;
 	return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

@@ -35,3 +35,14 @@ TEST(weft_clock_sleep__sleeps)
 	weft_clock_sleep(2000000);
 	CHECK(weft_clock_now(NULL) - from >= 2000000);
 }
+
+TEST(weft_clock_left_ms__rounds_up_and_ends_at_0)
+{
+	uint64_t now = weft_clock_now(NULL);
+
+	CHECK_EQ(weft_clock_left_ms(now), 0);
+	CHECK_EQ(weft_clock_left_ms(0), 0);
+	CHECK(weft_clock_left_ms(now + 5000000000) > 4000);
+	CHECK(weft_clock_left_ms(now + 5000000000) <= 5000);
+	CHECK_EQ(weft_clock_left_ms(UINT64_MAX), 3600000);
+}

@@ -75,9 +75,7 @@ static bool read_control(struct msghdr *msg, uint8_t dst[16], int *tclass)
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
 			const struct in_pktinfo *info = (const void *)CMSG_DATA(c);
 
-			memset(dst, 0, 10);
-			memset(dst + 10, 0xff, 2);
-			memcpy(dst + 12, &info->ipi_addr, 4);
+			weft_inet_map(&info->ipi_addr, dst);
 			has_dst = true;
 		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
 			*tclass = *CMSG_DATA(c);
