@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <weft/base.h>
 
-#define ASK_NS UINT64_C(5000000000) /* until a server that is about to start must be there */
+#define ASK_NS UINT64_C(5000000000) /* for a server that may be busy with another client */
 
 enum {
 	OPT_FABRIC = 0x1000,

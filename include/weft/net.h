@@ -199,12 +199,12 @@ void weft_udp_peer_drop(struct weft_port *port, uint32_t peer);
 /*
  * Path MTU discovery (RFC 8899), PLAIN only, with a peer that has been added and whose port is read
  * from, too.  Sends a datagram as long as a full packet with that much payload (up to the port's
- * mtu_bytes) by each of the planes in the mask; the peer's port answers with as much.  token: 32
- * random bits that answers must bring back; a new one makes those to older probes void.
+ * mtu_bytes) by each of the planes in the mask that has not proved as much; the peer's port answers
+ * with as many bytes.  token: 32 random bits that answers must bring back; a new one begins anew.
  */
 void weft_udp_mtu_probe(struct weft_port *port, uint32_t peer, uint32_t payload_bytes,
 	uint32_t planes, uint32_t token);
-/* The planes by which an answer of at least this payload has come since the peer was added. */
+/* The planes by which an answer of at least this payload has come. */
 uint32_t weft_udp_mtu_proved(const struct weft_port *port, uint32_t peer, uint32_t payload_bytes);
 
 /* ---- port/shm: rings in shared memory, no privilege ---- */

@@ -68,7 +68,7 @@ struct weft_live_config {
 	/* Payload of a full packet.  0: what fits the fabric file's links; without a file what each
 	 * path proves to carry, or 1024 where ports cannot probe or no_path_mtu says so. */
 	uint32_t mtu_bytes;
-	bool no_path_mtu;    /* sessions and weft_live_peer_open() use the endpoint's own size */
+	bool no_path_mtu;    /* no probes: the smaller of what two endpoints have */
 	weft_clock_fn *clock; /* the pump's; NULL: weft_clock_now */
 	void *clock_arg;
 	/* See struct weft_pump_config; no argument. */

@@ -49,10 +49,7 @@ static uint32_t proved(const struct search *s, uint32_t bytes)
 
 static void probe(const struct search *s, uint32_t bytes)
 {
-	uint32_t planes = s->planes & ~proved(s, bytes);
-
-	if (planes)
-		s->live->kind->mtu_probe(s->live->port, s->peer, bytes, planes, s->token);
+	s->live->kind->mtu_probe(s->live->port, s->peer, bytes, s->planes, s->token);
 }
 
 static void probe_all(const struct search *s)

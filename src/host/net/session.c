@@ -439,8 +439,7 @@ static int begin(struct weft_live *live, int fd, struct weft_session *session,
 	if (!line_send(fd, line, in_ns(LINE_LIMIT_NS)) &&
 		!line_recv(fd, line, sizeof(line), in_ns(LINE_LIMIT_NS)) && !strcmp(line, "ok"))
 		return 0;
-	snprintf(error, bytes, "%s: went away during set-up, or is no Weft of this version",
-		peer->host);
+	snprintf(error, bytes, "%s: went away during set-up", peer->host);
 	return -1;
 }
 

@@ -55,20 +55,6 @@ static void put_head(uint8_t head[HEAD_BYTES], uint8_t type, uint32_t payload_by
 	memcpy(head + 4, &token, sizeof(token)); /* comes back as it was: no order of bytes */
 }
 
-void weft_udp_mtu_probe(struct weft_port *port, uint32_t peer, uint32_t payload_bytes,
-	uint32_t planes, uint32_t token)
-{
-	struct udp *udp = (struct udp *)port;
-	uint8_t head[HEAD_BYTES];
-
-	WEFT_ASSERT(peer < WEFT_NET_PEERS_MAX && payload_bytes <= udp->config.mtu_bytes);
-	put_head(head, PROBE, payload_bytes, token);
-	udp->mtu_token = token;
-	for (uint32_t plane = 0; plane < udp->port.planes; plane++)
-		if (planes >> plane & 1)
-			post(udp, peer, plane, head, payload_bytes);
-}
-
 uint32_t weft_udp_mtu_proved(const struct weft_port *port, uint32_t peer, uint32_t payload_bytes)
 {
 	const struct udp *udp = (const struct udp *)port;
@@ -84,6 +70,23 @@ uint32_t weft_udp_mtu_proved(const struct weft_port *port, uint32_t peer, uint32
 void udp_mtu_forget(struct udp *udp, uint32_t peer)
 {
 	memset(udp->mtu_proved[peer], 0, sizeof(udp->mtu_proved[peer]));
+}
+
+void weft_udp_mtu_probe(struct weft_port *port, uint32_t peer, uint32_t payload_bytes,
+	uint32_t planes, uint32_t token)
+{
+	struct udp *udp = (struct udp *)port;
+	uint8_t head[HEAD_BYTES];
+
+	WEFT_ASSERT(peer < WEFT_NET_PEERS_MAX && payload_bytes <= udp->config.mtu_bytes);
+	put_head(head, PROBE, payload_bytes, token);
+	if (token != udp->mtu_token)
+		udp_mtu_forget(udp, peer);
+	udp->mtu_token = token;
+	planes &= ~weft_udp_mtu_proved(port, peer, payload_bytes);
+	for (uint32_t plane = 0; plane < udp->port.planes; plane++)
+		if (planes >> plane & 1)
+			post(udp, peer, plane, head, payload_bytes);
 }
 
 bool udp_mtu_take(struct udp *udp, uint32_t peer, uint32_t plane, const uint8_t *datagram,
